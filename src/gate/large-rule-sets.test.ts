@@ -44,8 +44,8 @@ describe('work on large rule sets', () => {
     .map(({ id, path }) => `      - id: ${id}\n        path: ${path}\n        bands: [{ capacity: 1, window: 1h }]\n`)
     .join('')}`
 
-  const kept: RuleSetState = { version: 0, removedVersion: 0, rules: [] }
-  const planning = { ruleSetId: 'api', kept, edit: { by: 'ann' }, at: '2026-01-31T12:00:00.000Z' }
+  const stored: RuleSetState = { version: 0, removedVersion: 0, rules: [] }
+  const planning = { ruleSetId: 'api', stored, edit: { by: 'ann' }, at: '2026-01-31T12:00:00.000Z' }
   const change = finish(planPutRuleSet(planning, rules)) as RuleSetChange
   const heads = new Map([['api', finish(createHead(change))]])
   const documents = change.put.map((rule) => toMongo('api', rule))

@@ -1,9 +1,12 @@
+import type { ValidationIssue } from '../core/errors.js'
 import type { RuleSet } from '../core/rule.js'
 import { manyPerStep, type Steps } from '../core/scheduling/steps.js'
 import { isObject, itemsOf } from '../validation/fields.js'
 import { noIssues, rulesInvalid } from '../validation/issues.js'
 import { wrongValue } from '../validation/kind.js'
-import type { RuleRequirement } from './requirement.js'
+
+/** A check beyond the rule schema, as `RuleSetProvider.require` takes it. Returns the issues it finds. */
+export type RuleRequirement = (ruleSets: readonly RuleSet[]) => readonly ValidationIssue[]
 
 const allowed = 'rule sets returned by parseRuleSets'
 

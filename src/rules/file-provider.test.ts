@@ -57,11 +57,11 @@ describe('a rules file', () => {
   it('that is unreadable is reported with the reason', async () => {
     await expect(fileRules(directory).load()).rejects.toMatchObject({
       code: 'FLUXGATE_RULES_UNREADABLE',
-      message: `${directory} is not a file; give the path of a YAML or JSON file.`,
+      message: `${directory} is not a file. Pass the path of a YAML or JSON file.`,
     })
     const path = join(directory, 'rules.yaml')
     await writeFile(path, Buffer.from([0x69, 0x64, 0x3a, 0xff]))
-    await expect(fileRules(path).load()).rejects.toThrow(`${path} is not UTF-8 text; save it as UTF-8.`)
+    await expect(fileRules(path).load()).rejects.toThrow(`${path} is not UTF-8 text. Save it as UTF-8.`)
     await writeFile(path, rules(5))
     await chmod(path, 0)
     // Permissions do not apply to root.

@@ -3,8 +3,7 @@ import { FluxGateError } from '../core/errors.js'
 import type { RuleSet } from '../core/rule.js'
 import type { ReloadRequest, RuleSetProvider } from '../core/rule-set-provider.js'
 import { inSlices } from '../core/scheduling/steps.js'
-import { checkProvidedRules } from './check-provided-rules.js'
-import type { RuleRequirement } from './requirement.js'
+import { checkProvidedRules, type RuleRequirement } from './check-provided-rules.js'
 import { ruleSetsDigest } from './rule-sets-digest.js'
 
 /** The result of a reload. After an error, the previous rules stay in use. */
@@ -120,8 +119,8 @@ export class LoadedRules {
       (ruleSets) => this.#accept(ruleSets),
       (error: FluxGateError) => this.#recordFailure(error),
     )
-    const isNews = !isPoll || !hadNoFailure || 'error' in result || result.changed
-    if (isNews) for (const listener of this.#listeners) await notify(listener, result)
+    const isReported = !isPoll || !hadNoFailure || 'error' in result || result.changed
+    if (isReported) for (const listener of this.#listeners) await notify(listener, result)
     if (this.#next === undefined) this.#running = undefined
     return result
   }
@@ -162,7 +161,7 @@ async function load(
   }
 }
 
-/** True if a provider has loaded the rules in force again, and has frozen the list: those have been checked already. */
+/** True if the provider returned the frozen list that is already in use, which needs no further check. */
 const isKnown = (loaded: unknown, current: readonly RuleSet[]): boolean => loaded === current && Object.isFrozen(loaded)
 
 /** Rethrows an error of a listener outside the reload, so that the reload does not fail and the other listeners still run. */

@@ -2,10 +2,10 @@ import { createHash } from 'node:crypto'
 import type { RuleSet } from '../core/rule.js'
 import type { Steps } from '../core/scheduling/steps.js'
 
-/** A call of the hash costs more than the text of a rule, so that several are hashed at once. */
+/** Rules are hashed in batches, because each call of the hash costs more than serializing a rule. */
 const rulesPerStep = 16
 
-/** Equal for rules that mean the same: parsed rules have their fields in one order, however they were written. */
+/** Returns a digest of the parsed rules. It does not depend on how the documents were written, because parsed fields have a fixed order. */
 export function* ruleSetsDigest(ruleSets: readonly RuleSet[]): Steps<string> {
   const hash = createHash('sha256')
   for (const { rules, ...head } of ruleSets) {

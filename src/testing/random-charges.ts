@@ -1,19 +1,8 @@
 import type { BucketGroup, Charge } from '../core/bucket-store.js'
 import { type AlgorithmName, algorithmNames, type Band, maxFillTicks, maxLogCapacity } from '../core/rule.js'
+import { type Random, seededRandom } from '../core/seeded-random.js'
 
-/** Returns numbers in [0, 1). */
-export type Random = () => number
-
-/** A Mulberry32 generator. The same seed gives the same numbers on every machine. */
-export function seededRandom(seed: number): Random {
-  let state = seed >>> 0
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
-  }
-}
+export { type Random, seededRandom }
 
 const pick = <T>(random: Random, items: readonly T[]): T => items[Math.floor(random() * items.length)] as T
 /** A log-uniform integer from 1 to `max`. */

@@ -10,8 +10,8 @@ import { exitStatus } from '../exit-status.js'
 import { wholeNumber } from '../options/option-values.js'
 import { contextOf, type RequestOptions, withRequestOptions } from '../options/request-options.js'
 import { knownRuleSet } from '../options/rule-set-option.js'
-import { printJson } from '../output/output.js'
-import { displayPath } from '../output/shown-path.js'
+import { configOption, ruleSetOption } from '../options/shared-options.js'
+import { displayPath, printJson } from '../output/output.js'
 import { serverClient } from '../server-client.js'
 
 interface CheckCommandOptions extends RequestOptions {
@@ -44,10 +44,7 @@ export function checkCommand(): Command {
     .description('Decide one request and print the Decision as JSON.')
     .option('--rules <file>', 'rules file, YAML or JSON, with in-memory buckets')
     .addOption(
-      new Option(
-        '--config <file>',
-        'configuration file with the rules and the store (default: ./fluxgate.yaml, or ./rules.yaml without one)',
-      ).conflicts('rules'),
+      configOption('the rules and the store', './fluxgate.yaml, or ./rules.yaml without one').conflicts('rules'),
     )
     .addOption(
       new Option(
@@ -55,7 +52,7 @@ export function checkCommand(): Command {
         'ask a FluxGate server; token from FLUXGATE_CHECK_TOKEN or FLUXGATE_ADMIN_TOKEN',
       ).conflicts(['rules', 'config']),
     )
-    .option('--rule-set <id>', 'rule set to use (default: the only one, or the one named default)')
+    .addOption(ruleSetOption())
   return withRequestOptions(command)
     .addOption(new Option('--permits <n>', 'permits to request (default: 1)').argParser(wholeNumber(1, 1e9)))
     .option('--peek', 'decide without charging')
@@ -75,7 +72,7 @@ async function check(options: CheckCommandOptions): Promise<void> {
 async function decideLocally(options: CheckCommandOptions): Promise<Decision[]> {
   const { permits, peek, ruleSet } = options
   const settings = options.rules === undefined ? await configured(options.config) : { rules: options.rules }
-  // The clock stands still, so that the result does not depend on the speed of the machine.
+  // The clock does not advance, so that the result does not depend on the speed of the machine.
   const startedAt = systemClock.now()
   const gate = await createFluxGate({ ...settings, clock: { now: () => startedAt }, reload: { strategy: 'NONE' } })
   try {

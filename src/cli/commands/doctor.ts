@@ -2,6 +2,7 @@ import { Command, Option } from 'commander'
 import { loadConfig } from '../../config/config.js'
 import { type Finding, runChecks } from '../../program/doctor/doctor.js'
 import { exitStatus } from '../exit-status.js'
+import { configOption } from '../options/shared-options.js'
 import { type Colour, paintFor, print, printJson } from '../output/output.js'
 
 interface DoctorOptions {
@@ -23,7 +24,7 @@ Exit status: 0 no failures, 1 at least one check failed, 2 invalid configuration
 export function doctorCommand(): Command {
   return new Command('doctor')
     .description('Check that this configuration works on this machine, and suggest fixes.')
-    .option('--config <file>', 'configuration file (default: ./fluxgate.yaml, if it exists)')
+    .addOption(configOption())
     .addOption(new Option('--only <part>', 'run only the checks for this part').choices(['server', 'gateway']))
     .option('--json', 'print { ok, findings: [{ name, status, message, advice }] }')
     .addHelpText('after', examples)

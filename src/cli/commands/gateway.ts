@@ -1,15 +1,13 @@
-import { Command, Option } from 'commander'
+import { Command } from 'commander'
 import type { Config } from '../../config/config.js'
 import { openLog } from '../../program/log.js'
 import { metricsServerOf } from '../../program/server.js'
-import { followPrimary } from '../../program/workers/workers.js'
 import { UsageError } from '../failure.js'
-import { wholeNumber } from '../options/option-values.js'
-import { readConfig, type StartOptions } from '../start/arguments.js'
-import { companionServer } from '../start/companion-server.js'
-import { type CompanionServer, startGateway } from '../start/gateway.js'
+import { configOption, jsonLinesOption, portOption, rulesOption, workersOption } from '../options/shared-options.js'
+import { type CompanionServer, companionServer } from '../start/companion-server.js'
+import { startGateway } from '../start/gateway.js'
+import { readConfig, type StartOptions } from '../start/options.js'
 import { reportWith } from '../start/report.js'
-import { onSignals } from '../start/signals.js'
 import { runInWorkers } from '../start/workers.js'
 
 interface GatewayOptions extends StartOptions {
@@ -34,26 +32,22 @@ Exit status: 0 stopped by a signal, 1 port unavailable, 2 invalid rules or confi
 export function gatewayCommand(): Command {
   return new Command('gateway')
     .description('Run the gateway: a rate limiting reverse proxy, configured in fluxgate.yaml.')
-    .option('--config <file>', 'configuration file with the routes (default: ./fluxgate.yaml)')
-    .option('--rules <file>', 'rules file, YAML or JSON (default: rules of the configuration, or ./rules.yaml)')
-    .addOption(
-      new Option('--port <n>', 'port to listen on; 0 picks a free one (default: 8080)').argParser(
-        wholeNumber(0, 65_535),
-      ),
-    )
+    .addOption(configOption('the routes', './fluxgate.yaml'))
+    .addOption(rulesOption())
+    .addOption(portOption('--port', 'port to listen on', 8080))
     .option('--host <address>', 'address to listen on; 0.0.0.0 for all interfaces (default: 127.0.0.1)')
-    .addOption(new Option('--workers <n>', 'number of worker processes (default: 1)').argParser(wholeNumber(1, 256)))
-    .option('--json', 'print one JSON document per line')
+    .addOption(workersOption())
+    .addOption(jsonLinesOption())
     .addHelpText('after', examples)
     .action(gateway)
 }
 
 /** A server for metrics and health, if `gateway.metricsPort` is set. */
-function metricsBeside(config: Config): CompanionServer | undefined {
+function metricsServer(config: Config): CompanionServer | undefined {
   const { metricsHost: host, metricsPort: port, drainTimeout } = config.gateway
   if (port === undefined) return undefined
-  const place = { host, port, who: 'GATEWAY_METRICS', option: 'gateway.metricsPort' } as const
-  return companionServer(config, { serves: 'METRICS', serverOf: metricsServerOf, place, drainTimeout })
+  const address = { host, port, listener: 'GATEWAY_METRICS', option: 'gateway.metricsPort' } as const
+  return companionServer(config, { serves: 'METRICS', serverOf: metricsServerOf, address, drainTimeout })
 }
 
 async function gateway(options: GatewayOptions): Promise<void> {
@@ -63,23 +57,16 @@ async function gateway(options: GatewayOptions): Promise<void> {
       'No routes are configured. Add them to fluxgate.yaml under gateway.routes, or run `fluxgate start` for a built-in example.',
     )
   const startReport = reportWith(openLog(config), options)
-  await runInWorkers(
-    options.workers ?? config.gateway.workers,
-    startReport,
-    ({ report, workers, isWorker, onStarted }) =>
-      startGateway({
-        config,
-        options,
-        report,
-        workers,
-        exampleRoutes: [],
-        hints: async () => null,
-        companion: metricsBeside(config),
-        onStart(close, reload) {
-          onStarted()
-          if (isWorker) followPrimary(close, reload)
-          else onSignals({ close, reload, onStop: report.stopping })
-        },
-      }),
+  await runInWorkers(options.workers ?? config.gateway.workers, startReport, ({ report, workers, onStart }) =>
+    startGateway({
+      config,
+      options,
+      report,
+      workers,
+      exampleRoutes: [],
+      hints: async () => null,
+      companion: metricsServer(config),
+      onStart,
+    }),
   )
 }

@@ -1,5 +1,5 @@
 import type { AddressInfo } from 'node:net'
-import { Command, Option } from 'commander'
+import { Command } from 'commander'
 import type { Config } from '../../config/config.js'
 import { omitUndefined } from '../../core/omit-undefined.js'
 import { gateOptions } from '../../gate/configured-options.js'
@@ -12,12 +12,12 @@ import { openLog } from '../../program/log.js'
 import { configuredRules } from '../../program/rules.js'
 import { serverOf } from '../../program/server.js'
 import { fileRuleStore } from '../../rules/file/file-rule-store.js'
-import { wholeNumber } from '../options/option-values.js'
-import { displayPath } from '../output/shown-path.js'
-import { readConfig, type StartOptions } from '../start/arguments.js'
+import { configOption, jsonLinesOption, portOption, rulesOption } from '../options/shared-options.js'
+import { displayPath } from '../output/output.js'
 import { companionServer } from '../start/companion-server.js'
 import { startGateway } from '../start/gateway.js'
 import { listen } from '../start/listen.js'
+import { readConfig, type StartOptions } from '../start/options.js'
 import { reportWith } from '../start/report.js'
 import { onSignals } from '../start/signals.js'
 
@@ -40,16 +40,12 @@ Exit status: 0 stopped by a signal, 1 port unavailable, 2 invalid rules or confi
 export function startCommand(): Command {
   return new Command('start')
     .description('Run the server and the gateway in one process.')
-    .option('--config <file>', 'configuration file (default: ./fluxgate.yaml, if it exists)')
-    .option('--rules <file>', 'rules file, YAML or JSON (default: rules of the configuration, or ./rules.yaml)')
-    .addOption(
-      new Option('--port <n>', 'gateway port; 0 picks a free one (default: 8080)').argParser(wholeNumber(0, 65_535)),
-    )
+    .addOption(configOption())
+    .addOption(rulesOption())
+    .addOption(portOption('--port', 'gateway port', 8080))
     .option('--host <address>', 'gateway address; 0.0.0.0 for all interfaces (default: 127.0.0.1)')
-    .addOption(
-      new Option('--server-port <n>', 'API port; 0 picks a free one (default: 8090)').argParser(wholeNumber(0, 65_535)),
-    )
-    .option('--json', 'print one JSON document per line')
+    .addOption(portOption('--server-port', 'API port', 8090))
+    .addOption(jsonLinesOption())
     .addHelpText('after', examples)
     .action(start)
 }
@@ -77,10 +73,10 @@ async function start(options: StartCommandOptions): Promise<void> {
     companion: companionServer(config, {
       serves: 'API',
       serverOf,
-      place: {
+      address: {
         ...config.server,
         ...omitUndefined({ port: options.serverPort }),
-        who: 'SERVER',
+        listener: 'SERVER',
         option: '--server-port',
       },
       drainTimeout: config.server.drainTimeout,

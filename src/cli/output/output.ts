@@ -1,4 +1,5 @@
 /** Standard output. Colours are used only on a terminal; pipes and files receive plain text. */
+import { relative, resolve } from 'node:path'
 import type { WriteStream } from 'node:tty'
 import { jsonText } from '../../core/json/written-json.js'
 
@@ -54,4 +55,10 @@ export function endQuietlyOnClosedPipe(): void {
       if (error.code !== 'EPIPE' && error.code !== 'EIO') throw error
       process.exit()
     })
+}
+
+/** A path for display: relative if it is inside the working directory, otherwise absolute. */
+export function displayPath(path: string): string {
+  const fromHere = relative(process.cwd(), resolve(path))
+  return fromHere === '' || fromHere.startsWith('..') ? resolve(path) : fromHere
 }

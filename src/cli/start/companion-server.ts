@@ -1,22 +1,32 @@
 import type { Config } from '../../config/config.js'
+import type { RuleStore } from '../../core/rule-store.js'
+import type { FluxGate } from '../../gate/flux-gate.js'
 import type { FluxGateServer } from '../../program/create-server.js'
 import { openLog } from '../../program/log.js'
 import type { ServedParts } from '../../program/server.js'
-import { openTelemetry } from '../../program/telemetry.js'
-import type { CompanionServer } from './gateway.js'
-import { type ListenAddress, listenOn } from './server.js'
+import { openTelemetry, type Telemetry } from '../../program/telemetry.js'
+import { type ListenAddress, type Listening, listenOn } from './listen.js'
+
+export interface CompanionServer {
+  /** The full API, or only metrics and health. */
+  readonly serves: 'API' | 'METRICS'
+  readonly observer: Telemetry['recorder']
+  /** Resolves with the URL, or with the reason why the port is unavailable. Rejects if the configuration forbids the address. */
+  start(gate: FluxGate, rules: RuleStore | undefined): Promise<Listening>
+  close(): Promise<void>
+}
 
 export interface CompanionOptions {
   readonly serves: CompanionServer['serves']
   readonly serverOf: (config: Config, parts: ServedParts) => FluxGateServer
-  readonly place: ListenAddress
+  readonly address: ListenAddress
   readonly drainTimeout: number
 }
 
 /** A server that shares the gate of the gateway, so that both use the same buckets and statistics. */
 export function companionServer(
   config: Config,
-  { serves, serverOf, place, drainTimeout }: CompanionOptions,
+  { serves, serverOf, address, drainTimeout }: CompanionOptions,
 ): CompanionServer {
   const log = openLog(config)
   const telemetry = openTelemetry(config, log)
@@ -28,7 +38,7 @@ export function companionServer(
       telemetry.follow(gate)
       const server = serverOf(config, { gate, rules, telemetry, log })
       closeServer = () => server.close(drainTimeout)
-      return listenOn(server, place)
+      return listenOn(server, address)
     },
     async close() {
       await closeServer?.()

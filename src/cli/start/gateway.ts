@@ -11,16 +11,15 @@ import { type OpenAccessLog, openAccessLog } from '../../program/gateway/access-
 import { createGateway, type RunningGateway } from '../../program/gateway/create-gateway.js'
 import { watchRoutes } from '../../program/gateway/reload.js'
 import { configuredRules } from '../../program/rules.js'
-import type { Telemetry } from '../../program/telemetry.js'
 import { type InitialRules, initialRules, shareRules } from '../../program/workers/initial-rules.js'
 import { isWorker } from '../../program/workers/workers.js'
-import { displayPath } from '../output/shown-path.js'
-import { readConfig, type StartOptions } from './arguments.js'
-import { type Listening, listen, urlOf } from './listen.js'
+import { displayPath } from '../output/output.js'
+import type { CompanionServer } from './companion-server.js'
+import { listen, urlOf } from './listen.js'
+import { readConfig, type StartOptions } from './options.js'
 import type { StartReport } from './report.js'
-import { countRules, rulesLabel } from './rules.js'
 import { failToStart } from './signals.js'
-import { separateBucketsWarning, unlimitedRoutesWarning } from './warnings.js'
+import { countRules, rulesLabel, separateBucketsWarning, unlimitedRoutesWarning } from './summary.js'
 
 export interface GatewayStart {
   readonly config: Config
@@ -35,15 +34,6 @@ export interface GatewayStart {
   readonly companion?: CompanionServer | undefined
   /** Called once the gateway listens, with functions that stop and reload it. */
   onStart(close: () => Promise<void>, reload: () => void): void
-}
-
-export interface CompanionServer {
-  /** The full API, or only metrics and health. */
-  readonly serves: 'API' | 'METRICS'
-  readonly observer: Telemetry['recorder']
-  /** Resolves with the URL, or with the reason why the port is unavailable. Rejects if the configuration forbids the address. */
-  start(gate: FluxGate, rules: RuleStore | undefined): Promise<Listening>
-  close(): Promise<void>
 }
 
 /** Starts the gateway, reports its URLs, and follows changes of routes and rules. */

@@ -1,5 +1,7 @@
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { FluxGateError } from '../../core/errors.js'
+import type { FluxGateServer } from '../../program/create-server.js'
 
 /** Resolves with an error message if the server cannot listen, otherwise with undefined. */
 export function listen(server: Server, port: number, host: string): Promise<string | undefined> {
@@ -15,22 +17,22 @@ export type Listening = { readonly url: string } | { readonly problem: string }
 /** The part that listens. */
 export type Listener = 'GATEWAY' | 'GATEWAY_METRICS' | 'SERVER'
 
-export function listenProblem(
+function listenProblem(
   error: NodeJS.ErrnoException,
   port: number,
   host: string,
-  who: Listener,
+  listener: Listener,
   option = '--port',
 ): string {
-  const choose = (other: number): string => `${option} ${other}, or FLUXGATE_${who}_PORT=${other}`
+  const choose = (other: number): string => `${option} ${other}, or FLUXGATE_${listener}_PORT=${other}`
   switch (error.code) {
     case 'EADDRINUSE':
-      return `Port ${port} on ${host} is already in use. Stop the program that uses it, or choose another port: ${choose(port < 65_535 ? port + 1 : defaultPort[who])}.`
+      return `Port ${port} on ${host} is already in use. Stop the program that uses it, or choose another port: ${choose(port < 65_535 ? port + 1 : defaultPort[listener])}.`
     case 'EACCES':
-      return `No permission to listen on port ${port} of ${host}. Choose a port above 1023: ${choose(defaultPort[who])}.`
+      return `No permission to listen on port ${port} of ${host}. Choose a port above 1023: ${choose(defaultPort[listener])}.`
     case 'EADDRNOTAVAIL':
     case 'ENOTFOUND':
-      return `${host} is not an address of this machine. Choose another one: ${hostOption[who]}.`
+      return `${host} is not an address of this machine. Choose another one: ${hostOption[listener]}.`
     default:
       return `Cannot listen on port ${port} of ${host} (${error.code ?? error.message}).`
   }
@@ -50,5 +52,25 @@ export function urlOf({ address, family, port }: AddressInfo, isSecure: boolean)
 }
 
 /** Replaces a wildcard address in a URL with loopback. */
-export const reachable = (url: string): string =>
-  url.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//[::1]:')
+const reachable = (url: string): string => url.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//[::1]:')
+
+export interface ListenAddress {
+  readonly host: string
+  readonly port: number
+  readonly listener: Listener
+  /** The option that sets the port, for error messages. */
+  readonly option: string
+}
+
+/** Resolves with the URL, or with the reason why the port is unavailable. Rejects if the configuration forbids the address. */
+export async function listenOn(
+  server: FluxGateServer,
+  { host, port, listener, option }: ListenAddress,
+): Promise<Listening> {
+  try {
+    return { url: reachable((await server.listen({ host, port })).url) }
+  } catch (error) {
+    if (error instanceof FluxGateError) throw error
+    return { problem: listenProblem(error as NodeJS.ErrnoException, port, host, listener, option) }
+  }
+}

@@ -1,9 +1,7 @@
 import type { Config } from '../../config/config.js'
-import { FluxGateError } from '../../core/errors.js'
 import { omitUndefined } from '../../core/omit-undefined.js'
 import { gateOptions } from '../../gate/configured-options.js'
 import { openGate } from '../../gate/create-flux-gate.js'
-import type { FluxGateServer } from '../../program/create-server.js'
 import { openLog } from '../../program/log.js'
 import { configuredRules } from '../../program/rules.js'
 import { serverOf } from '../../program/server.js'
@@ -11,12 +9,11 @@ import { openTelemetry } from '../../program/telemetry.js'
 import { initialRules, shareRules } from '../../program/workers/initial-rules.js'
 import { isWorker } from '../../program/workers/workers.js'
 import { fileRuleStore } from '../../rules/file/file-rule-store.js'
-import type { StartOptions } from './arguments.js'
-import { type Listener, type Listening, listenProblem, reachable } from './listen.js'
+import { listenOn } from './listen.js'
+import type { StartOptions } from './options.js'
 import type { StartReport } from './report.js'
-import { countRules, rulesLabel } from './rules.js'
 import { failToStart } from './signals.js'
-import { separateBucketsWarning } from './warnings.js'
+import { countRules, rulesLabel, separateBucketsWarning } from './summary.js'
 
 export interface ServerStart {
   readonly config: Config
@@ -51,10 +48,12 @@ export async function startServer({ config, options, report, workers, onStart }:
     await rules.close()
   }
   const where = { ...config.server, ...omitUndefined({ host: options.host, port: options.port }) }
-  const api = await listenOn(server, { ...where, who: 'SERVER', option: '--port' }).catch(async (error: unknown) => {
-    await close()
-    throw error
-  })
+  const api = await listenOn(server, { ...where, listener: 'SERVER', option: '--port' }).catch(
+    async (error: unknown) => {
+      await close()
+      throw error
+    },
+  )
   if ('problem' in api) {
     await close()
     return failToStart(api.problem)
@@ -79,22 +78,4 @@ export async function startServer({ config, options, report, workers, onStart }:
     warnings: separateBucketsWarning(config, workers),
     hints: null,
   })
-}
-
-export interface ListenAddress {
-  readonly host: string
-  readonly port: number
-  readonly who: Listener
-  /** The option that sets the port, for error messages. */
-  readonly option: string
-}
-
-/** Resolves with the URL, or with the reason why the port is unavailable. Rejects if the configuration forbids the address. */
-export async function listenOn(server: FluxGateServer, { host, port, who, option }: ListenAddress): Promise<Listening> {
-  try {
-    return { url: reachable((await server.listen({ host, port })).url) }
-  } catch (error) {
-    if (error instanceof FluxGateError) throw error
-    return { problem: listenProblem(error as NodeJS.ErrnoException, port, host, who, option) }
-  }
 }

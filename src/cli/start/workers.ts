@@ -1,7 +1,7 @@
 /** Runs `serve` and `gateway` in one process or in several workers that share a port. */
 import { availableParallelism } from 'node:os'
 import { sendToPrimary, type WorkerMessage } from '../../program/workers/messages.js'
-import { isWorker, startWorkers } from '../../program/workers/workers.js'
+import { followPrimary, isWorker, startWorkers } from '../../program/workers/workers.js'
 import { exitStatus } from '../exit-status.js'
 import type { StartReport } from './report.js'
 import { onSignals } from './signals.js'
@@ -9,17 +9,17 @@ import { onSignals } from './signals.js'
 export interface WorkerContext {
   readonly report: StartReport
   readonly workers: number
-  /** True in a worker. The primary process then handles signals. */
-  readonly isWorker: boolean
-  /** Must be called once the worker serves requests. */
-  onStarted(): void
+  /** Must be called once the process serves requests. Connects `close` and `reload` to signals, or to the primary in a worker. */
+  onStart(close: () => Promise<void>, reload: () => void): void
 }
 
-type Work = (workplace: WorkerContext) => Promise<void>
+type Work = (context: WorkerContext) => Promise<void>
 
 export async function runInWorkers(count: number | 'auto', report: StartReport, work: Work): Promise<void> {
   const workers = count === 'auto' ? availableParallelism() : count
-  if (workers === 1) await work({ report, workers, isWorker: false, onStarted() {} })
+  const onStart = (close: () => Promise<void>, reload: () => void): void =>
+    onSignals({ close, reload, onStop: report.stopping })
+  if (workers === 1) await work({ report, workers, onStart })
   else if (isWorker()) await runWorker(workers, work)
   else supervise(workers, report)
 }
@@ -30,9 +30,9 @@ async function runWorker(workers: number, work: Work): Promise<void> {
     await work({
       report: forwardedReport,
       workers,
-      isWorker: true,
-      onStarted() {
+      onStart(close, reload) {
         hasStarted = true
+        followPrimary(close, reload)
       },
     })
   } finally {

@@ -53,17 +53,17 @@ export function* parseDocumentSteps(
       onPlace && ((path: JsonPath, start: number, end: number) => onPlace(path, start + mark, end + mark))
     // The layout of a file is not part of its rules.
     const read = yield* parseJsonSteps(body, { layout: compactJson, onPlace: onBodyPlace })
-    if (read.mistake !== undefined) throw syntaxError(source, body, [read.mistake])
+    if (read.issue !== undefined) throw syntaxError(source, body, [read.issue])
     return { value: read.value }
   }
   const yaml = yield* parseYamlSteps(body)
-  if (yaml.mistakes.length > 0) throw syntaxError(source, body, yaml.mistakes)
+  if (yaml.issues.length > 0) throw syntaxError(source, body, yaml.issues)
   return { value: yaml.value, yaml }
 }
 
-function syntaxError(source: string, text: string, mistakes: readonly TextIssue[]): FluxGateError {
+function syntaxError(source: string, text: string, issues: readonly TextIssue[]): FluxGateError {
   const located = noIssues()
-  for (const { offset, message } of mistakes.slice(0, maxSyntaxErrors)) {
+  for (const { offset, message } of issues.slice(0, maxSyntaxErrors)) {
     located.add(lineAndColumn(text, offset), message)
   }
   return rulesInvalid(source, located)

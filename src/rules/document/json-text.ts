@@ -11,7 +11,7 @@ export interface TextIssue {
   readonly message: string
 }
 
-export type JsonResult = { readonly value: unknown; readonly mistake?: undefined } | { readonly mistake: TextIssue }
+export type JsonResult = { readonly value: unknown; readonly issue?: undefined } | { readonly issue: TextIssue }
 
 export interface JsonOptions {
   /** Formats the source text that is kept with `attributes`. Default: unchanged. */
@@ -34,13 +34,13 @@ interface OpenContainer {
   start: number
 }
 
-export const jsonIssue = (text: string): TextIssue | undefined => finish(parseJsonSteps(text)).mistake
+export const jsonIssue = (text: string): TextIssue | undefined => finish(parseJsonSteps(text)).issue
 
 /** As `parseJson`, in steps. */
 export function* jsonValueSteps(text: string): Steps<unknown> {
   const read = yield* parseJsonSteps(text)
-  if (read.mistake === undefined) return read.value
-  throw new SyntaxError(`not JSON: at character ${read.mistake.offset + 1}, ${read.mistake.message}`)
+  if (read.issue === undefined) return read.value
+  throw new SyntaxError(`not JSON: at character ${read.issue.offset + 1}, ${read.issue.message}`)
 }
 
 export function* parseJsonSteps(text: string, { layout = asWritten, onPlace }: JsonOptions = {}): Steps<JsonResult> {
@@ -51,7 +51,7 @@ export function* parseJsonSteps(text: string, { layout = asWritten, onPlace }: J
   /** Depth of the outermost `attributes` member that contains the current offset. */
   let attributesDepth: number | undefined
 
-  const fail = (message: string, at = offset): JsonResult => ({ mistake: { offset: at, message } })
+  const fail = (message: string, at = offset): JsonResult => ({ issue: { offset: at, message } })
   const unexpected = (): string => `unexpected ${offset < text.length ? JSON.stringify(text[offset]) : 'end of input'}`
   const skipSpace = (): void => {
     while (isSpace(text.charCodeAt(offset))) offset += 1
@@ -115,8 +115,8 @@ export function* parseJsonSteps(text: string, { layout = asWritten, onPlace }: J
         first === '{' ? { value: {}, end: '}', start: 0 } : { value: [], end: ']', start: 0 }
       if (!take(opened.end)) {
         open.push(opened)
-        const mistake = name(opened)
-        if (mistake !== undefined) return mistake
+        const failure = name(opened)
+        if (failure !== undefined) return failure
         continue
       }
       value = opened.value
@@ -138,8 +138,8 @@ export function* parseJsonSteps(text: string, { layout = asWritten, onPlace }: J
       }
       add(inner, value)
       if (take(',')) {
-        const mistake = name(inner)
-        if (mistake !== undefined) return mistake
+        const failure = name(inner)
+        if (failure !== undefined) return failure
         break
       }
       if (!take(inner.end)) return fail(`${unexpected()}; expected , or ${inner.end}`)

@@ -14,11 +14,11 @@ export interface RulesFile {
 /** Reads a rules file. `shown` is the path to show in messages. */
 export async function readRulesFile(path: string, shown: string): Promise<RulesFile> {
   const bytes = await readBytes(path, shown)
-  if (!isUtf8(bytes)) throw unreadable(`${shown} is not UTF-8 text; save it as UTF-8.`)
+  if (!isUtf8(bytes)) throw unreadable(`${shown} is not UTF-8 text. Save it as UTF-8.`)
   return { text: await inSlices(decodeSteps(bytes)), digest: await inSlices(digestSteps([bytes])) }
 }
 
-/** The digest of what a rules file holds now. */
+/** The digest of the current content of a rules file. */
 export const digestOfFile = async (path: string, shown: string): Promise<string> =>
   inSlices(digestSteps([await readBytes(path, shown)]))
 
@@ -27,7 +27,7 @@ async function readBytes(path: string, shown: string): Promise<Buffer> {
     const file = await open(path, 'r')
     try {
       const info = await file.stat()
-      if (!info.isFile()) throw unreadable(`${shown} is not a file; give the path of a YAML or JSON file.`)
+      if (!info.isFile()) throw unreadable(`${shown} is not a file. Pass the path of a YAML or JSON file.`)
       // A UTF-16 code unit takes up to three bytes in UTF-8. The parser checks the exact limit.
       const most = 3 * maxDocumentLength[formatOf(path)]
       if (info.size > most)

@@ -29,7 +29,7 @@ const maxAliased = 100_000
 
 export interface ParsedYaml {
   readonly value: unknown
-  readonly mistakes: readonly TextIssue[]
+  readonly issues: readonly TextIssue[]
   /** The parsed nodes. */
   readonly contents: unknown
   /** True if the document has anchors, so a node may occur in several places. */
@@ -39,24 +39,24 @@ export interface ParsedYaml {
 export const parseYaml = (text: string): ParsedYaml => finish(parseYamlSteps(text))
 
 export function* parseYamlSteps(text: string): Steps<ParsedYaml> {
-  const mistakes: TextIssue[] = []
-  const tokens = yield* tokensOf(text, mistakes)
+  const issues: TextIssue[] = []
+  const tokens = yield* tokensOf(text, issues)
   const lists = detachLists(tokens)
   const [document, second] = new Composer(composerOptions).compose(tokens, true, text.length)
   const found = yield* composeLists(document?.contents, lists)
   for (const { pos, message } of [...(document?.errors ?? []), ...(document?.warnings ?? []), ...found]) {
-    mistakes.push({ offset: pos[0], message: printable(message.slice(0, 200)) })
+    issues.push({ offset: pos[0], message: printable(message.slice(0, 200)) })
   }
   if (second !== undefined)
-    mistakes.push({ offset: second.range[0], message: 'must be a single document; received a second one' })
+    issues.push({ offset: second.range[0], message: 'must be a single document; received a second one' })
   const contents: unknown = document?.contents
   const plain =
-    mistakes.length === 0 ? yield* plainValue(text, contents, mistakes) : { value: undefined, hasAnchors: false }
-  return { ...plain, mistakes, contents }
+    issues.length === 0 ? yield* plainValue(text, contents, issues) : { value: undefined, hasAnchors: false }
+  return { ...plain, issues, contents }
 }
 
 /** Stops at the first token that exceeds the depth limit, because the composer is recursive and has no limit. */
-function* tokensOf(text: string, mistakes: TextIssue[]): Steps<readonly CST.Token[]> {
+function* tokensOf(text: string, issues: TextIssue[]): Steps<readonly CST.Token[]> {
   const parser = new Parser()
   const tokens: CST.Token[] = []
   let count = 0
@@ -65,7 +65,7 @@ function* tokensOf(text: string, mistakes: TextIssue[]): Steps<readonly CST.Toke
     if (count % lexemesPerStep === 0) yield
     tokens.push(...parser.next(lexeme))
     if (parser.stack.length <= maxDepth + 2) continue
-    mistakes.push({ offset: parser.offset, message: `nested deeper than ${maxDepth} levels` })
+    issues.push({ offset: parser.offset, message: `nested deeper than ${maxDepth} levels` })
     return []
   }
   tokens.push(...parser.end())
@@ -75,7 +75,7 @@ function* tokensOf(text: string, mistakes: TextIssue[]): Steps<readonly CST.Toke
 function* plainValue(
   text: string,
   contents: unknown,
-  mistakes: TextIssue[],
+  issues: TextIssue[],
 ): Steps<Pick<ParsedYaml, 'value' | 'hasAnchors'>> {
   const anchors = new Map<string, { readonly value: unknown; readonly size: number }>()
   let size = 0
@@ -111,8 +111,8 @@ function* plainValue(
     const anchor = anchors.get(name)
     size += anchor?.size ?? 0
     aliased += anchor?.size ?? 0
-    if (anchor === undefined) mistakes.push({ offset, message: `*${name} must refer to an anchor before it` })
-    else if (aliased > maxAliased) mistakes.push({ offset, message: `aliases add more than ${maxAliased} values` })
+    if (anchor === undefined) issues.push({ offset, message: `*${name} must refer to an anchor before it` })
+    else if (aliased > maxAliased) issues.push({ offset, message: `aliases add more than ${maxAliased} values` })
     return anchor?.value
   }
   const mapValue = (map: YAMLMap): unknown => {
@@ -124,7 +124,7 @@ function* plainValue(
     const { key, value } = pair
     const name = isScalar(key) && key.value !== null ? String(key.value) : ''
     const offset = isScalar(key) ? (key.range?.[0] ?? 0) : 0
-    if (Object.hasOwn(object, name)) mistakes.push({ offset, message: `${quoted(name)} is given twice` })
+    if (Object.hasOwn(object, name)) issues.push({ offset, message: `${quoted(name)} is given twice` })
     if (name === 'attributes' && isMap(value) && value.flow) keepIfJson(member as object, value)
     // An assignment to `__proto__` would set the prototype.
     Object.defineProperty(object, name, { value: member, writable: true, enumerable: true, configurable: true })

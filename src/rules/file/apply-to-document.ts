@@ -6,7 +6,10 @@ import type { RuleSetChange, RuleSetState } from '../store/rule-storage.js'
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** The same document after a change, with everything that stays where it was, as the same objects. Of a lone set, `{ ruleSets }` is made. */
+/**
+ * Applies a change to a document. Unchanged parts stay the same objects, in the same order. A document that is a single rule
+ * set becomes `{ ruleSets }` if it no longer has exactly that set.
+ */
 export function* applyToDocument(document: unknown, change: RuleSetChange): Steps<unknown> {
   const { ruleSetId, after } = change
   const sets = ruleSetsIn(document)
@@ -26,14 +29,14 @@ function* applyToSet(set: Fields, { head, version }: RuleSetState, { put, remove
   const present = (set.rules ?? []) as readonly RuleDocument[]
   const byId = new Map<string, RuleDocument>()
   yield* eachInSteps(put, (rule) => byId.set(rule.id, rule), manyPerStep)
-  const gone = new Set(remove)
-  const staying = yield* filterInSteps(present, ({ id }) => !gone.has(id), manyPerStep)
-  const rules = yield* mapInSteps(staying, (rule): Fields => {
+  const removed = new Set(remove)
+  const remaining = yield* filterInSteps(present, ({ id }) => !removed.has(id), manyPerStep)
+  const rules = yield* mapInSteps(remaining, (rule): Fields => {
     const changed = byId.get(rule.id)
     byId.delete(rule.id)
     return changed === undefined ? rule : merged(rule, changed)
   })
-  // Those that were not there before.
+  // The remaining rules are new.
   yield* eachInSteps(byId.values(), (rule) => rules.push(merged({}, rule)))
   return inOrderOf(set, { ...head, ...(Object.hasOwn(set, 'version') && { version }), rules })
 }

@@ -53,7 +53,7 @@ export async function readHistory(
   return found
 }
 
-/** Where each line starts and ends, the last one first. Empty lines are left out. */
+/** The start and end of each line, from the last line to the first, without empty lines. */
 function* linesOf(bytes: Buffer): Generator<readonly [start: number, end: number]> {
   for (let end = bytes.length; end > 0; ) {
     const start = bytes.lastIndexOf(lineFeed, end - 1) + 1
@@ -62,8 +62,8 @@ function* linesOf(bytes: Buffer): Generator<readonly [start: number, end: number
   }
 }
 
-/** A line that was cut short by a power failure is no entry. */
+/** Returns undefined for a line that a power failure has truncated. */
 async function entryOf(line: string): Promise<NumberedEntry | undefined> {
   const read = await inSlices(parseJsonSteps(line))
-  return read.mistake === undefined ? (read.value as NumberedEntry) : undefined
+  return read.issue === undefined ? (read.value as NumberedEntry) : undefined
 }

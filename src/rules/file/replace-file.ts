@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { chmod, chown, open, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 
-/** Whoever reads the file sees the old content or the new one, whatever happens while it is written. */
+/** Replaces a file atomically: readers see the old or the new content, even after a crash. Returns false, without a change, if `isStillWanted` does. */
 export async function replaceFile(
   file: string,
   content: Iterable<Uint8Array>,

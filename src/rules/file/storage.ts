@@ -16,7 +16,7 @@ import { rewriteSteps } from './rewrite/long-document.js'
 import { type RulesText, rulesTextSteps } from './rewrite/rules-text.js'
 import { encodeRecords, noRuleSet, parseRecords, recordManualEdits, type VersionRecords } from './version-records.js'
 
-const nothingRead = Buffer.alloc(0)
+const emptyFile = Buffer.alloc(0)
 
 /** Rules in one file. `file` is its absolute path, `shown` how it appears in messages. */
 export function fileStorage(file: string, shown: string): RuleStorage {
@@ -24,7 +24,7 @@ export function fileStorage(file: string, shown: string): RuleStorage {
   const [versionsFile, historyFile] = [`${file}.versions.json`, `${file}.history.jsonl`]
   let loaded: string | undefined
   let parsed: (RulesText & { readonly digest: string }) | undefined
-  /** Records that are known to agree with a document. */
+  /** Version records that match a document. */
   let agreed:
     | { readonly mark: string | undefined; readonly records: VersionRecords; readonly document: unknown }
     | undefined
@@ -47,7 +47,7 @@ export function fileStorage(file: string, shown: string): RuleStorage {
     const mark = await fileFingerprint(versionsFile)
     if (agreed !== undefined && agreed.document === document && agreed.mark === mark)
       return { read, records: agreed.records, entries: [] }
-    const bytes = await readFile(versionsFile).catch(() => nothingRead)
+    const bytes = await readFile(versionsFile).catch(() => emptyFile)
     const at = (await stat(file)).mtime.toISOString()
     const checked: ValidatedRuleSet[] = []
     for (const ruleSet of ruleSetsIn(document)) checked.push(await inSlices(copyRuleSet(ruleSet)))
@@ -112,7 +112,9 @@ export function fileStorage(file: string, shown: string): RuleStorage {
       return (await currentRecords()).get(ruleSetId) ?? noRuleSet
     },
     async readAll() {
-      return [...(await currentRecords()).values()].filter((kept): kept is ExistingRuleSet => kept.head !== undefined)
+      return [...(await currentRecords()).values()].filter(
+        (stored): stored is ExistingRuleSet => stored.head !== undefined,
+      )
     },
     async commit(change) {
       await checkWritable(file, shown)
@@ -122,7 +124,7 @@ export function fileStorage(file: string, shown: string): RuleStorage {
         const document = await inSlices(applyToDocument(read.document, change))
         const next = await inSlices(rewriteSteps(read, format, document))
         const chunks = await inSlices(encodeSteps(next.text))
-        // A link stays one, and what it points to is replaced.
+        // Replaces the target of a symbolic link, not the link.
         const target = await realpath(file)
         const isUntouched = async () => (await digestOfFile(file, shown)) === read.digest
         if (next.text !== read.text && !(await replaceFile(target, chunks, isUntouched))) return false

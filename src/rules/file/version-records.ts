@@ -7,9 +7,9 @@ import { jsonChunksSteps } from '../../core/json/written-json.js'
 import type { Steps } from '../../core/scheduling/steps.js'
 import { parseJsonSteps } from '../document/json-text.js'
 import { decodeSteps } from '../document/rules-file.js'
-import { planDeleteRuleSet, planPutRuleSet } from '../store/plan-edit.js'
+import { type EditContext, planDeleteRuleSet, planPutRuleSet } from '../store/plan-edit.js'
 import type { ValidatedRuleSet } from '../store/rule-document.js'
-import type { NumberedEntry, RuleSetState } from '../store/rule-storage.js'
+import type { NumberedEntry, RuleSetChange, RuleSetState } from '../store/rule-storage.js'
 
 export type VersionRecords = ReadonlyMap<string, RuleSetState>
 
@@ -29,7 +29,7 @@ export function* parseRecords(bytes: Buffer): Steps<VersionRecords> {
 export const encodeRecords = (records: VersionRecords): Steps<Buffer[]> =>
   jsonChunksSteps({ ruleSets: Object.fromEntries(records) })
 
-/** The editor of manual edits in the history. */
+/** The editor name of manual edits in the history. */
 const manualEdit = { by: 'outside' }
 
 /** Updates the records for all manual edits since they were written. */
@@ -40,16 +40,14 @@ export function* recordManualEdits(
 ): Steps<{ readonly records: VersionRecords; readonly entries: readonly NumberedEntry[] }> {
   const entries: NumberedEntry[] = []
   const next = new Map(records)
-  function* take(ruleSetId: string, plan: (planning: Parameters<typeof planPutRuleSet>[0]) => Change): Steps<void> {
-    const change = yield* plan({ ruleSetId, kept: records.get(ruleSetId) ?? noRuleSet, edit: manualEdit, at })
+  function* record(ruleSetId: string, plan: (context: EditContext) => Steps<RuleSetChange | undefined>): Steps<void> {
+    const change = yield* plan({ ruleSetId, stored: records.get(ruleSetId) ?? noRuleSet, edit: manualEdit, at })
     if (change === undefined) return
     next.set(ruleSetId, change.after)
     entries.push({ setVersion: change.after.version, entry: change.entry })
   }
   const present = new Set(ruleSets.map(({ id }) => id))
-  for (const ruleSet of ruleSets) yield* take(ruleSet.id, (planning) => planPutRuleSet(planning, ruleSet))
-  for (const id of records.keys()) if (!present.has(id)) yield* take(id, planDeleteRuleSet)
+  for (const ruleSet of ruleSets) yield* record(ruleSet.id, (context) => planPutRuleSet(context, ruleSet))
+  for (const id of records.keys()) if (!present.has(id)) yield* record(id, planDeleteRuleSet)
   return { records: next, entries }
 }
-
-type Change = ReturnType<typeof planPutRuleSet>

@@ -27,15 +27,15 @@ function notingCollection(documents: readonly MongoDocument[], reads: object[], 
 
 it('a large change is read in batches and written in calls of 64 operations', async () => {
   const ids = Array.from({ length: 300 }, (_, i) => `r${i}`)
-  const kept = { version: 1, removedVersion: 0, head: { id: 'api' }, rules: ids.map((id) => rule(id, 1)) }
+  const stored = { version: 1, removedVersion: 0, head: { id: 'api' }, rules: ids.map((id) => rule(id, 1)) }
   // One half changes, the other half is removed, and fifty are new.
   const wanted = [...ids.slice(0, 150), ...Array.from({ length: 50 }, (_, i) => `new${i}`)]
-  const planning = { ruleSetId: 'api', kept, edit: { by: 'ann' }, at: '2026-01-31T12:00:00.000Z' }
+  const planning = { ruleSetId: 'api', stored, edit: { by: 'ann' }, at: '2026-01-31T12:00:00.000Z' }
   const change = finish(planPutRuleSet(planning, { id: 'api', rules: wanted.map((id) => rule(id, 2)) }))
   const head = finish(createHead(change ?? expect.unreachable()))
   const [reads, writes]: [object[], MongoOperation[][]] = [[], []]
   const rules = notingCollection(
-    kept.rules.map((one) => toMongo('api', one)),
+    stored.rules.map((one) => toMongo('api', one)),
     reads,
     writes,
   )

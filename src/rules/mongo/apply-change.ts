@@ -35,7 +35,7 @@ export async function applyChange(collections: MongoCollections, head: MongoHead
   await removeStrayDocuments(collections, head, todo)
 }
 
-/** A document that has changed since it was looked at is left alone: whoever did so was later. */
+/** Each operation applies only if the document still has the version that was read; a later change is kept. */
 function* operationsOf(
   ruleSetId: string,
   { put, remove }: PendingChange,
@@ -75,8 +75,8 @@ async function removeStrayDocuments(
   const found = await sets.find({ ruleSetId, version: { $gt: head.version } }).toArray()
   const latest = latestHeads(found).get(ruleSetId)
   if (latest === undefined) return
-  const staying = new Set((await inSlices(ruleMarks(latest))).map(([id]) => id))
-  const strays = put.filter(({ id }) => !staying.has(id))
+  const existing = new Set((await inSlices(ruleMarks(latest))).map(([id]) => id))
+  const strays = put.filter(({ id }) => !existing.has(id))
   for (const { id, version } of strays) await rules.deleteMany({ _id: documentId(ruleSetId, id), version })
 }
 

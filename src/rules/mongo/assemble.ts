@@ -12,23 +12,23 @@ export interface AssembledRuleSet extends RuleSetState {
   readonly hasOutsideEdits: boolean
 }
 
-/** Every set that has a head or a rule; a document that names no set is a mistake. */
+/** Assembles every rule set that has a head or a rule. Throws `FLUXGATE_RULES_INVALID` if a document has no rule set id. */
 export function* assembleAll(
   heads: ReadonlyMap<string, MongoHead>,
   documents: readonly MongoDocument[],
   source: string,
 ): Steps<Map<string, AssembledRuleSet>> {
   const bySet = new Map<string, MongoDocument[]>([...heads.keys()].map((id) => [id, []]))
-  const mistakes = noIssues()
-  const file = (document: MongoDocument): void => {
+  const issues = noIssues()
+  const addToSet = (document: MongoDocument): void => {
     const { _id, ruleSetId } = document
     const list = bySet.get(String(ruleSetId)) ?? []
     if (typeof ruleSetId === 'string') bySet.set(ruleSetId, list)
-    else mistakes.add(placeOf(placeOf('', String(_id)), 'ruleSetId'), wrongValue(ruleSetId, 'the id of a rule set'))
+    else issues.add(placeOf(placeOf('', String(_id)), 'ruleSetId'), wrongValue(ruleSetId, 'the id of a rule set'))
     list.push(document)
   }
-  yield* eachInSteps(documents, file, manyPerStep)
-  if (mistakes.count > 0) throw rulesInvalid(source, mistakes)
+  yield* eachInSteps(documents, addToSet, manyPerStep)
+  if (issues.count > 0) throw rulesInvalid(source, issues)
   const sets = new Map<string, AssembledRuleSet>()
   for (const [id, list] of bySet) sets.set(id, yield* assemble(id, heads.get(id), list))
   return sets
@@ -56,7 +56,7 @@ export function* assemble(
     hasOutsideEdits = true
     return withVersion(rule, (version ?? removedVersion) + 1, digest)
   })
-  // What is left has lost its document.
+  // The documents of the remaining rules were deleted by another program.
   for (const [, version] of marks.values()) {
     hasOutsideEdits = true
     removedVersion = Math.max(removedVersion, version + 1)

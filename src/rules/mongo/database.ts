@@ -37,7 +37,7 @@ const concerns = {
   ignoreUndefined: true,
 }
 
-/** How the documents of rules are read. The driver makes objects of a whole batch in one turn of the event loop. */
+/** Limits the batch size, because the driver decodes a whole batch in one turn of the event loop. */
 export const batchOptions = { batchSize: 100 }
 
 export interface MongoCollections {

@@ -101,10 +101,10 @@ function toJsonValue(value: unknown): unknown {
 
 const isNumeric = (type: unknown): boolean => ['Int32', 'Long', 'Double', 'Decimal128'].includes(String(type))
 
-/** Of rules that were read: they are not changed, and the next edit of their set needs all digests. */
+/** Digests of rules that were read. These objects never change, and the next edit of their set needs all digests. */
 const digests = new WeakMap<RuleDocument, string>()
 
-/** Equal for rules that their owner cannot tell apart. */
+/** Equal for rules that differ only in the fields of the store. */
 export const digestOf = (rule: RuleDocument): string =>
   digests.get(rule) ??
   createHash('sha256')
@@ -112,7 +112,7 @@ export const digestOf = (rule: RuleDocument): string =>
     .digest('base64url')
     .slice(0, 22)
 
-/** A rule that was read, with the version that the store has for it. */
+/** Returns the rule with its stored version, and caches its digest. */
 export function withVersion(rule: RuleDocument, version: number, digest: string): RuleDocument {
   const read = { ...rule, version }
   digests.set(read, digest)

@@ -23,13 +23,13 @@ export interface MongoHead extends MongoDocument {
   readonly commit: string
   /** False if the rule set was removed. */
   readonly exists: boolean
-  /** A `RuleMark` of each rule, as JSON: the driver makes thousands of objects in one turn of the event loop, but one text. */
+  /** A `RuleMark` of each rule, as JSON text: the driver would decode thousands of objects in one turn of the event loop. */
   readonly marks?: string
-  /** What is left to do, as JSON; gone when it is done. */
+  /** The `PendingChange` as JSON; removed once it is applied. */
   readonly todo?: string
 }
 
-/** By its digest one sees whether a rule was edited past FluxGate. */
+/** The digest shows whether another program has edited the rule. */
 export type RuleMark = readonly [id: string, version: number, digest: string]
 
 export interface PendingChange {

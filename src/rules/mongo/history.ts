@@ -6,7 +6,7 @@ import type { NumberedEntry } from '../store/rule-storage.js'
 import type { MongoDocument } from './database.js'
 import type { MongoHead } from './head.js'
 
-/** An entry as it is kept: found by the set's version, with the documents as text, since they may say anything. */
+/** Converts a history entry. Its documents are stored as JSON text, because they may contain any value. */
 export function* historyDocument({ _id, commit, version }: MongoHead, entry: HistoryEntry): Steps<MongoDocument> {
   const { version: entryVersion, before, after, ...rest } = entry
   const texts = { before: yield* jsonTextSteps(before), after: yield* jsonTextSteps(after) }

@@ -62,7 +62,9 @@ export class MongoStorage implements RuleStorage {
   readAll(): Promise<readonly ExistingRuleSet[]> {
     return this.#run('read', async (collections) => {
       const sets = await this.#readSets(collections, {})
-      return [...sets.values()].filter((kept): kept is AssembledRuleSet & ExistingRuleSet => kept.head !== undefined)
+      return [...sets.values()].filter(
+        (stored): stored is AssembledRuleSet & ExistingRuleSet => stored.head !== undefined,
+      )
     })
   }
 
@@ -111,14 +113,14 @@ export class MongoStorage implements RuleStorage {
     for (;;) {
       const { heads, sets } = await this.#snapshot(collections, filter)
       for (const head of heads.values()) this.#trackPending(collections, head)
-      let isLate = false
-      for (const [ruleSetId, kept] of sets)
+      let isOutdated = false
+      for (const [ruleSetId, stored] of sets)
         if (
-          kept.hasOutsideEdits &&
-          !(await this.#recordOutsideEdit(collections, ruleSetId, heads.get(ruleSetId), kept))
+          stored.hasOutsideEdits &&
+          !(await this.#recordOutsideEdit(collections, ruleSetId, heads.get(ruleSetId), stored))
         )
-          isLate = true
-      if (!isLate) return sets
+          isOutdated = true
+      if (!isOutdated) return sets
     }
   }
 
@@ -144,16 +146,16 @@ export class MongoStorage implements RuleStorage {
     collections: MongoCollections,
     ruleSetId: string,
     before: MongoHead | undefined,
-    kept: AssembledRuleSet,
+    stored: AssembledRuleSet,
   ): Promise<boolean> {
-    const { version, head } = kept
-    const after = head === undefined ? null : await inSlices(setDocument({ ...kept, head }))
+    const { version, head } = stored
+    const after = head === undefined ? null : await inSlices(setDocument({ ...stored, head }))
     const at = new Date(this.#options.clock.now()).toISOString()
     const by = 'outside'
     const entry: HistoryEntry = { at, by, action: 'PUT_SET', ruleSetId, ruleId: null, version, before: null, after }
     try {
       if (before !== undefined) await this.#untilApplied(collections, before)
-      const change = { ruleSetId, from: version - 1, after: kept, put: [], remove: [], entry }
+      const change = { ruleSetId, from: version - 1, after: stored, put: [], remove: [], entry }
       return await this.#commitHead(collections, await inSlices(createHead(change)))
     } catch (error) {
       // A user with read-only access can still read the rules.
@@ -191,11 +193,11 @@ export class MongoStorage implements RuleStorage {
 
   /** Resolves when the change is applied, by its writer or by this process after a timeout. */
   async #untilApplied(collections: MongoCollections, head: MongoHead): Promise<void> {
-    let left: MongoHead | undefined = head
-    while (left?.todo !== undefined && !(await this.#applyIfAbandoned(collections, left))) {
+    let current: MongoHead | undefined = head
+    while (current?.todo !== undefined && !(await this.#applyIfAbandoned(collections, current))) {
       await pause()
       const [found] = await collections.sets.find({ _id: head._id }).toArray()
-      left = found as MongoHead | undefined
+      current = found as MongoHead | undefined
     }
   }
 

@@ -23,12 +23,12 @@ export function announcingProvider(
 ): RuleSetProvider {
   const announcements = new ChangeSubscriber(connection, channel)
   const id = randomUUID()
-  let known: string | undefined
-  let isKnownToAll = false
+  let lastDigest: string | undefined
+  let isAnnounced = false
 
   /** A failure is ignored, because other processes find the change at their next poll. */
   async function announce(message: string): Promise<void> {
-    isKnownToAll = true
+    isAnnounced = true
     await connection.call(channel, ['PUBLISH', channel, message]).catch(() => {})
   }
   const announceEdit = ({ ruleSetId }: EditedRules): Promise<void> =>
@@ -40,20 +40,20 @@ export function announcingProvider(
     async load() {
       const ruleSets = await provider.load()
       const digest = await inSlices(ruleSetsDigest(ruleSets))
-      const isNews = known !== undefined && known !== digest && !isKnownToAll
-      known = digest
-      isKnownToAll = false
-      if (isNews && poller.isHeld) await announce('*')
+      const isUnannounced = lastDigest !== undefined && lastDigest !== digest && !isAnnounced
+      lastDigest = digest
+      isAnnounced = false
+      if (isUnannounced && poller.isHeld) await announce('*')
       return ruleSets
     },
     // A process that cannot subscribe, for example without permission, polls itself.
     isPoller: async () => !announcements.isListening || poller.shouldPoll(),
     watch(onChange, onError) {
-      const heard = (): void => {
-        isKnownToAll = true
+      const onAnnouncement = (): void => {
+        isAnnounced = true
         onChange()
       }
-      const stops = [announcements.watch(heard, onError), provider.onEdit?.(announceEdit)]
+      const stops = [announcements.watch(onAnnouncement, onError), provider.onEdit?.(announceEdit)]
       return () => {
         for (const stop of stops) stop?.()
         poller.release()

@@ -27,28 +27,28 @@ export class ChangeSubscriber {
   watch(onChange: () => void, onError: (error: unknown) => void): () => void {
     let isStopped = false
     let failures = 0
-    let leave: (() => Promise<void>) | undefined
+    let unsubscribe: (() => Promise<void>) | undefined
     let retry: NodeJS.Timeout | undefined
-    let soon: NodeJS.Timeout | undefined
+    let pending: NodeJS.Timeout | undefined
 
     /** Several messages in a short time cause one reload. */
-    const heard = (): void => {
-      soon ??= setTimeout(() => {
-        soon = undefined
+    const onMessage = (): void => {
+      pending ??= setTimeout(() => {
+        pending = undefined
         onChange()
       }, Math.random() * spreadMs).unref()
     }
-    const begin = async (): Promise<void> => {
+    const subscribe = async (): Promise<void> => {
       try {
-        leave = await this.#connection.subscribe(this.#channel, heard, onChange)
+        unsubscribe = await this.#connection.subscribe(this.#channel, onMessage, onChange)
         this.#isListening = true
       } catch (error) {
         if (isStopped) return
         if (failures === 0) onError(error)
-        retry = setTimeout(begin, Math.min(slowestRetryMs, 50 * 2 ** failures++) * (0.5 + Math.random())).unref()
+        retry = setTimeout(subscribe, Math.min(slowestRetryMs, 50 * 2 ** failures++) * (0.5 + Math.random())).unref()
         return
       }
-      if (isStopped) await leave().catch(() => {})
+      if (isStopped) await unsubscribe().catch(() => {})
       // Changes before the subscription was active were not received.
       else onChange()
     }
@@ -56,12 +56,12 @@ export class ChangeSubscriber {
       if (isStopped) return
       isStopped = true
       clearTimeout(retry)
-      clearTimeout(soon)
+      clearTimeout(pending)
       this.#stops.delete(stop)
-      void leave?.().catch(() => {})
+      void unsubscribe?.().catch(() => {})
     }
     this.#stops.add(stop)
-    void begin()
+    void subscribe()
     return stop
   }
 

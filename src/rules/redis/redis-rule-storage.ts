@@ -269,7 +269,7 @@ export class RedisRuleStorage implements RuleStorage {
   async #withTimeout(what: string, ask: () => Promise<unknown>): Promise<unknown> {
     let timer: NodeJS.Timeout | undefined
     const tooLate = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => reject(new Error(`no answer within ${this.#timeoutMs} ms`)), this.#timeoutMs)
+      timer = setTimeout(() => reject(new Error(`no reply within ${this.#timeoutMs} ms`)), this.#timeoutMs)
     })
     try {
       return await Promise.race([ask(), tooLate])
@@ -288,7 +288,7 @@ export class RedisRuleStorage implements RuleStorage {
 
 const parseRule = (text: Buffer): RuleDocument => parseJson(String(text)) as RuleDocument
 
-/** Of a large set the number of its rules. */
+/** The reply for one rule set. A large set has the number of its rules instead of the rules. */
 type SetReply = readonly [
   id: Buffer,
   version: Buffer,

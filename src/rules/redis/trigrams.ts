@@ -12,12 +12,12 @@ const maxSearchTrigrams = 8
 
 /** Trigrams in lower case. The last ones of a text are shorter. */
 export function ruleTrigrams(document: RuleDocument): readonly string[] {
-  const pieces = new Set<string>()
+  const trigrams = new Set<string>()
   for (const name of searchedFields) {
     const text = charactersOf(String(document[name] ?? ''))
-    for (let at = 0; at < text.length && pieces.size <= maxTrigrams; at++) pieces.add(trigramAt(text, at))
+    for (let at = 0; at < text.length && trigrams.size <= maxTrigrams; at++) trigrams.add(trigramAt(text, at))
   }
-  return pieces.size <= maxTrigrams ? [...pieces] : ['']
+  return trigrams.size <= maxTrigrams ? [...trigrams] : ['']
 }
 
 /** The trigrams of every text that contains `q`. */

@@ -1,13 +1,15 @@
 import { FluxGateError } from '../../core/errors.js'
 import type { ReloadStrategy, RuleSetProvider } from '../../core/rule-set-provider.js'
 import { isObject } from '../../validation/fields.js'
-import { noReload } from './no-reload.js'
 import { type PollingOptions, pollingReload } from './polling-reload.js'
 import { pubSubReload } from './pub-sub-reload.js'
 import { watchReload } from './watch-reload.js'
 
 export const reloadChoices = ['AUTO', 'WATCH', 'PUBSUB', 'POLLING', 'NONE'] as const
 export type ReloadChoice = (typeof reloadChoices)[number]
+
+/** A reload strategy without automatic reloads. `gate.reload()` still works. */
+export const noReload: ReloadStrategy = { name: 'NONE', start: () => () => {} }
 
 export interface ReloadOptions extends PollingOptions {
   /** Called with errors of change detection, such as a directory that cannot be watched. */

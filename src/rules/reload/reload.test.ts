@@ -5,8 +5,8 @@ import type { RuleSetProvider } from '../../core/rule-set-provider.js'
 import { manualClock } from '../../testing/index.js'
 import { fileRules } from '../file-provider.js'
 import { objectRules } from '../object-provider.js'
-import { chooseReload } from './choose-reload.js'
-import { noReload } from './no-reload.js'
+import { chooseReload, noReload } from './choose-reload.js'
+
 import { pollingReload } from './polling-reload.js'
 import { watchReload } from './watch-reload.js'
 

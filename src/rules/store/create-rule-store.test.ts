@@ -25,7 +25,7 @@ function shelfStorage({ sets, entries }: Shelf): RuleStorage {
     },
     async readAll() {
       await soon()
-      return [...sets.values()].filter((kept): kept is ExistingRuleSet => kept.head !== undefined)
+      return [...sets.values()].filter((stored): stored is ExistingRuleSet => stored.head !== undefined)
     },
     async commit({ ruleSetId, from, after, entry }) {
       await soon()
@@ -133,8 +133,8 @@ describe('an edit of one rule that its set has no room for', () => {
 
   it('is rejected if there are as many rules as a set may have', async () => {
     const rules = Array.from({ length: maxRulesPerSet }, (_, i) => globRule(`r${i}`, '/a'))
-    const kept = { version: 1, removedVersion: 0, head: { id: 'api' }, rules }
-    const store = createRuleStore(shelfStorage({ ...emptyShelf(), sets: new Map([['api', kept]]) }))
+    const stored = { version: 1, removedVersion: 0, head: { id: 'api' }, rules }
+    const store = createRuleStore(shelfStorage({ ...emptyShelf(), sets: new Map([['api', stored]]) }))
     await expect(store.putRule('api', globRule('more', '/a'), edit)).rejects.toMatchObject({
       code: 'FLUXGATE_RULES_INVALID',
       errors: [

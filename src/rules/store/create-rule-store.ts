@@ -4,12 +4,13 @@ import { copyWritten } from '../../core/json/written-json.js'
 import type { EditedRules } from '../../core/rule-set-provider.js'
 import type { Edit, RuleDocument, RuleSetDocument, RuleStore } from '../../core/rule-store.js'
 import { filterInSteps, inSlices, manyPerStep, type Steps, sortInSteps } from '../../core/scheduling/steps.js'
-import type { RuleRequirement } from '../requirement.js'
+import type { RuleRequirement } from '../check-provided-rules.js'
 import { unchangingRuleSets } from '../schema/schema.js'
 import { buildPage, isNumber, isRank, isText, parsePageQuery } from './page.js'
 import {
   checkEdit,
   conflict,
+  type EditContext,
   existingHead,
   planDeleteRule,
   planDeleteRuleSet,
@@ -45,25 +46,25 @@ export function createRuleStore(storage: RuleStorage, { clock = systemClock }: {
   }
 
   /** Runs the edits of this process one at a time, so that they only conflict with those of other processes. */
-  function edit(ruleSetId: string, given: Edit, plan: Plan) {
-    checkEdit(given)
-    const result = turn.then(() => editNow(ruleSetId, given, plan))
+  function edit(ruleSetId: string, editOptions: Edit, plan: Plan) {
+    checkEdit(editOptions)
+    const result = turn.then(() => editNow(ruleSetId, editOptions, plan))
     turn = result.catch(() => {})
     return result
   }
 
-  async function editNow(ruleSetId: string, given: Edit, plan: Plan) {
+  async function editNow(ruleSetId: string, editOptions: Edit, plan: Plan) {
     for (let attempt = 1; attempt <= maxAttempts; attempt++) {
       open()
-      const kept = await storage.read(ruleSetId)
+      const stored = await storage.read(ruleSetId)
       const at = new Date(clock.now()).toISOString()
-      const change = await inSlices(plan({ ruleSetId, kept, edit: given, at }))
-      if (change === undefined) return { kept, change }
+      const change = await inSlices(plan({ ruleSetId, stored, edit: editOptions, at }))
+      if (change === undefined) return { stored, change }
       if (!(await storage.commit(change))) continue
       // Gates in this process use the new rules before the edit resolves.
       const edited = { ruleSetId, removed: change.remove }
       await Promise.all([...listeners].map((listener) => listener(edited)))
-      return { kept, change }
+      return { stored, change }
     }
     throw conflict(
       `Rule set "${ruleSetId}" was changed concurrently in each of ${maxAttempts} attempts. Nothing was changed: repeat the edit.`,
@@ -73,9 +74,9 @@ export function createRuleStore(storage: RuleStorage, { clock = systemClock }: {
   async function findRules(ruleSetId: string, search: RuleSearch): Promise<readonly RuleDocument[]> {
     const found = await storage.findRules?.(ruleSetId, search)
     if (found !== undefined) return found
-    const kept = await storage.read(ruleSetId)
-    existingHead(ruleSetId, kept)
-    const matching = await inSlices(findIn(kept.rules, search))
+    const stored = await storage.read(ruleSetId)
+    existingHead(ruleSetId, stored)
+    const matching = await inSlices(findIn(stored.rules, search))
     return matching.slice(0, search.limit)
   }
 
@@ -110,24 +111,24 @@ export function createRuleStore(storage: RuleStorage, { clock = systemClock }: {
         .filter(({ head }) => position === undefined || head.id > position)
         .sort((a, b) => (a.head.id < b.head.id ? -1 : 1))
       const page: RuleSetDocument[] = []
-      for (const kept of sets.slice(0, limit + 1)) page.push(await inSlices(copyOfSetDocument(kept)))
+      for (const stored of sets.slice(0, limit + 1)) page.push(await inSlices(copyOfSetDocument(stored)))
       return buildPage(page, limit, ({ id }) => id)
     },
     async getRuleSet(id) {
       open()
-      const kept = await storage.read(id)
-      return exists(kept) ? inSlices(copyOfSetDocument(kept)) : undefined
+      const stored = await storage.read(id)
+      return exists(stored) ? inSlices(copyOfSetDocument(stored)) : undefined
     },
-    async putRuleSet(document, given) {
+    async putRuleSet(document, editOptions) {
       open()
-      const wanted = await inSlices(validateRuleSet(document, requirements))
-      const { kept, change } = await edit(wanted.id, given, (planning) => planPutRuleSet(planning, wanted))
-      const after = change?.after ?? kept
-      return { document: await inSlices(copyOfSetDocument(after as ExistingRuleSet)), created: !exists(kept) }
+      const requested = await inSlices(validateRuleSet(document, requirements))
+      const { stored, change } = await edit(requested.id, editOptions, (context) => planPutRuleSet(context, requested))
+      const after = change?.after ?? stored
+      return { document: await inSlices(copyOfSetDocument(after as ExistingRuleSet)), created: !exists(stored) }
     },
-    async deleteRuleSet(id, given) {
+    async deleteRuleSet(id, editOptions) {
       open()
-      return (await edit(id, given, planDeleteRuleSet)).change !== undefined
+      return (await edit(id, editOptions, planDeleteRuleSet)).change !== undefined
     },
     async listRules(ruleSetId, query) {
       open()
@@ -144,16 +145,16 @@ export function createRuleStore(storage: RuleStorage, { clock = systemClock }: {
       const found = (await storage.read(ruleSetId)).rules.find(({ id }) => id === ruleId)
       return found && copyWritten(found)
     },
-    async putRule(ruleSetId, document, given) {
+    async putRule(ruleSetId, document, editOptions) {
       open()
-      const wanted = validateRule(document, requirements, ruleSetId)
-      const { kept, change } = await edit(ruleSetId, given, (planning) => planPutRule(planning, wanted))
-      const before = kept.rules.find(({ id }) => id === wanted.id)
+      const requested = validateRule(document, requirements, ruleSetId)
+      const { stored, change } = await edit(ruleSetId, editOptions, (context) => planPutRule(context, requested))
+      const before = stored.rules.find(({ id }) => id === requested.id)
       return { document: copyWritten((change?.put[0] ?? before) as RuleDocument), created: before === undefined }
     },
-    async deleteRule(ruleSetId, ruleId, given) {
+    async deleteRule(ruleSetId, ruleId, editOptions) {
       open()
-      const { change } = await edit(ruleSetId, given, (planning) => planDeleteRule(planning, ruleId))
+      const { change } = await edit(ruleSetId, editOptions, (context) => planDeleteRule(context, ruleId))
       return change !== undefined
     },
     async history(ruleSetId, query) {
@@ -176,7 +177,6 @@ function* findIn(rules: readonly RuleDocument[], search: RuleSearch): Steps<Rule
   return yield* sortInSteps(matching, compareDocuments)
 }
 
-type Planning = Parameters<typeof planPutRule>[0]
-type Plan = (planning: Planning) => Steps<RuleSetChange | undefined>
+type Plan = (context: EditContext) => Steps<RuleSetChange | undefined>
 
-const exists = (kept: RuleSetState): kept is ExistingRuleSet => kept.head !== undefined
+const exists = (stored: RuleSetState): stored is ExistingRuleSet => stored.head !== undefined

@@ -12,9 +12,9 @@ import { maxRulesPerSet } from '../schema/schema.js'
 import { compareDocuments, isSameRule, setDocument, type ValidatedRuleSet, versionOf } from './rule-document.js'
 import type { ExistingRuleSet, RuleSetChange, RuleSetState } from './rule-storage.js'
 
-interface EditContext {
+export interface EditContext {
   readonly ruleSetId: string
-  readonly kept: RuleSetState
+  readonly stored: RuleSetState
   readonly edit: Edit
   /** ISO 8601. */
   readonly at: string
@@ -35,17 +35,17 @@ export function checkEdit(edit: Edit | undefined): asserts edit is Edit {
     )
 }
 
-export function* planPutRule(planning: EditContext, document: RuleDocument): Steps<RuleSetChange | undefined> {
-  const { ruleSetId, kept, edit } = planning
-  const head = existingHead(ruleSetId, kept)
-  const before = kept.rules.find(({ id }) => id === document.id)
+export function* planPutRule(context: EditContext, document: RuleDocument): Steps<RuleSetChange | undefined> {
+  const { ruleSetId, stored, edit } = context
+  const head = existingHead(ruleSetId, stored)
+  const before = stored.rules.find(({ id }) => id === document.id)
   checkVersion(`Rule "${document.id}" of "${ruleSetId}"`, before === undefined ? 0 : versionOf(before), edit)
   if (before !== undefined && isSameRule(before, document)) return undefined
-  const others = kept.rules.filter(({ id }) => id !== document.id)
+  const others = stored.rules.filter(({ id }) => id !== document.id)
   yield* checkRuleInSet(document, others, head)
-  const after = stamped(document, before, kept, planning.at)
+  const after = stamped(document, before, stored, context.at)
   const rules = [...others, after]
-  return yield* change(planning, { head, rules }, [after], [], {
+  return yield* change(context, { head, rules }, [after], [], {
     action: 'PUT_RULE',
     ruleId: document.id,
     version: versionOf(after),
@@ -54,14 +54,14 @@ export function* planPutRule(planning: EditContext, document: RuleDocument): Ste
   })
 }
 
-export function* planDeleteRule(planning: EditContext, ruleId: string): Steps<RuleSetChange | undefined> {
-  const { ruleSetId, kept, edit } = planning
-  const head = existingHead(ruleSetId, kept)
-  const before = kept.rules.find(({ id }) => id === ruleId)
+export function* planDeleteRule(context: EditContext, ruleId: string): Steps<RuleSetChange | undefined> {
+  const { ruleSetId, stored, edit } = context
+  const head = existingHead(ruleSetId, stored)
+  const before = stored.rules.find(({ id }) => id === ruleId)
   checkVersion(`Rule "${ruleId}" of "${ruleSetId}"`, before === undefined ? 0 : versionOf(before), edit)
   if (before === undefined) return undefined
-  const rules = kept.rules.filter(({ id }) => id !== ruleId)
-  return yield* change(planning, { head, rules }, [], [ruleId], {
+  const rules = stored.rules.filter(({ id }) => id !== ruleId)
+  return yield* change(context, { head, rules }, [], [ruleId], {
     action: 'DELETE_RULE',
     ruleId,
     version: versionOf(before) + 1,
@@ -70,45 +70,45 @@ export function* planDeleteRule(planning: EditContext, ruleId: string): Steps<Ru
   })
 }
 
-export function* planPutRuleSet(planning: EditContext, wanted: ValidatedRuleSet): Steps<RuleSetChange | undefined> {
-  const { ruleSetId, kept, edit, at } = planning
-  checkVersion(`Rule set "${ruleSetId}"`, kept.head === undefined ? 0 : kept.version, edit)
-  const { id, description, strategy, caseSensitive } = wanted
+export function* planPutRuleSet(context: EditContext, requested: ValidatedRuleSet): Steps<RuleSetChange | undefined> {
+  const { ruleSetId, stored, edit, at } = context
+  checkVersion(`Rule set "${ruleSetId}"`, stored.head === undefined ? 0 : stored.version, edit)
+  const { id, description, strategy, caseSensitive } = requested
   const head: RuleSetHead = { id, ...omitUndefined({ description, strategy, caseSensitive }) }
   const byId = new Map<string, RuleDocument>()
-  yield* eachInSteps(kept.rules, (rule) => byId.set(rule.id, rule), manyPerStep)
+  yield* eachInSteps(stored.rules, (rule) => byId.set(rule.id, rule), manyPerStep)
   const put: RuleDocument[] = []
-  const rules = yield* mapInSteps(wanted.rules, (rule) => {
+  const rules = yield* mapInSteps(requested.rules, (rule) => {
     const before = byId.get(rule.id)
     byId.delete(rule.id)
     if (before !== undefined && isSameRule(before, rule)) return before
-    const after = stamped(rule, before, kept, at)
+    const after = stamped(rule, before, stored, at)
     put.push(after)
     return after
   })
-  // What is left is not wanted any more.
+  // The remaining rules are not part of the new rule set.
   const remove = [...byId.keys()]
-  const isSame = put.length === 0 && remove.length === 0 && isSameHead(kept.head, head)
+  const isSame = put.length === 0 && remove.length === 0 && isSameHead(stored.head, head)
   if (isSame) return undefined
-  return yield* change(planning, { head, rules }, put, remove, {
+  return yield* change(context, { head, rules }, put, remove, {
     action: 'PUT_SET',
     ruleId: null,
-    version: kept.version + 1,
-    before: kept.head === undefined ? null : yield* setDocument(kept as ExistingRuleSet),
-    after: yield* setDocument({ ...kept, head, version: kept.version + 1, rules }),
+    version: stored.version + 1,
+    before: stored.head === undefined ? null : yield* setDocument(stored as ExistingRuleSet),
+    after: yield* setDocument({ ...stored, head, version: stored.version + 1, rules }),
   })
 }
 
-export function* planDeleteRuleSet(planning: EditContext): Steps<RuleSetChange | undefined> {
-  const { ruleSetId, kept, edit } = planning
-  checkVersion(`Rule set "${ruleSetId}"`, kept.head === undefined ? 0 : kept.version, edit)
-  if (kept.head === undefined) return undefined
-  const remove = kept.rules.map(({ id }) => id)
-  return yield* change(planning, { rules: [] }, [], remove, {
+export function* planDeleteRuleSet(context: EditContext): Steps<RuleSetChange | undefined> {
+  const { ruleSetId, stored, edit } = context
+  checkVersion(`Rule set "${ruleSetId}"`, stored.head === undefined ? 0 : stored.version, edit)
+  if (stored.head === undefined) return undefined
+  const remove = stored.rules.map(({ id }) => id)
+  return yield* change(context, { rules: [] }, [], remove, {
     action: 'DELETE_SET',
     ruleId: null,
-    version: kept.version + 1,
-    before: yield* setDocument(kept as ExistingRuleSet),
+    version: stored.version + 1,
+    before: yield* setDocument(stored as ExistingRuleSet),
     after: null,
   })
 }
@@ -119,18 +119,18 @@ function* checkRuleInSet(
   others: readonly RuleDocument[],
   { caseSensitive }: RuleSetHead,
 ): Steps<void> {
-  const mistakes = noIssues()
+  const issues = noIssues()
   if (others.length >= maxRulesPerSet)
-    mistakes.add(
+    issues.add(
       'id',
       `must not exceed the limit of ${maxRulesPerSet} rules in a rule set. Split it into several rule sets`,
     )
   const crowded = yield* crowdedGlob(rule, others, caseSensitive === true)
-  if (crowded !== undefined) mistakes.add('path', crowded)
-  if (mistakes.count > 0) throw rulesInvalid('The rule', mistakes)
+  if (crowded !== undefined) issues.add('path', crowded)
+  if (issues.count > 0) throw rulesInvalid('The rule', issues)
 }
 
-/** Also of what was read: a set that is missing here is missing for the caller. */
+/** Throws `FLUXGATE_RULE_SET_UNKNOWN` if the rule set does not exist. */
 export function existingHead(ruleSetId: string, { head }: RuleSetState): RuleSetHead {
   if (head !== undefined) return head
   throw new FluxGateError(
@@ -140,24 +140,24 @@ export function existingHead(ruleSetId: string, { head }: RuleSetState): RuleSet
 }
 
 function* change(
-  { ruleSetId, kept, edit, at }: EditContext,
+  { ruleSetId, stored, edit, at }: EditContext,
   after: Pick<RuleSetState, 'head' | 'rules'>,
   put: readonly RuleDocument[],
   remove: readonly string[],
   entry: Omit<HistoryEntry, 'at' | 'by' | 'ruleSetId'>,
 ): Steps<RuleSetChange> {
-  const gone = new Set(remove)
-  let { removedVersion } = kept
+  const removed = new Set(remove)
+  let { removedVersion } = stored
   const note = (rule: RuleDocument): void => {
-    if (gone.has(rule.id)) removedVersion = Math.max(removedVersion, versionOf(rule) + 1)
+    if (removed.has(rule.id)) removedVersion = Math.max(removedVersion, versionOf(rule) + 1)
   }
-  if (gone.size > 0) yield* eachInSteps(kept.rules, note, manyPerStep)
+  if (removed.size > 0) yield* eachInSteps(stored.rules, note, manyPerStep)
   return {
     ruleSetId,
-    from: kept.version,
+    from: stored.version,
     after: {
       ...after,
-      version: kept.version + 1,
+      version: stored.version + 1,
       removedVersion,
       rules: yield* sortInSteps(after.rules, compareDocuments),
     },
@@ -167,8 +167,8 @@ function* change(
   }
 }
 
-function stamped(rule: RuleDocument, before: RuleDocument | undefined, kept: RuleSetState, at: string): RuleDocument {
-  const version = (before === undefined ? kept.removedVersion : versionOf(before)) + 1
+function stamped(rule: RuleDocument, before: RuleDocument | undefined, stored: RuleSetState, at: string): RuleDocument {
+  const version = (before === undefined ? stored.removedVersion : versionOf(before)) + 1
   return { ...rule, createdAt: before?.createdAt ?? at, updatedAt: at, version }
 }
 

@@ -5,7 +5,7 @@ import type { RuleSet } from '../../core/rule.js'
 import type { RuleDocument, RuleSetDocument } from '../../core/rule-store.js'
 import { mapInSteps, type Steps, sortInSteps } from '../../core/scheduling/steps.js'
 import { noIssues, rulesInvalid } from '../../validation/issues.js'
-import type { RuleRequirement } from '../requirement.js'
+import type { RuleRequirement } from '../check-provided-rules.js'
 import { copyJson } from '../schema/free-json.js'
 import { readRule } from '../schema/rule-schema.js'
 import { ruleSetSteps } from '../schema/schema.js'
@@ -23,13 +23,13 @@ export function validateRule(
   required: Iterable<RuleRequirement> = [],
   ruleSetId = '',
 ): RuleDocument {
-  const mistakes = noIssues()
-  const rule = readRule(document, '', mistakes)
-  const copy = mistakes.count === 0 ? copyJson(document, '', mistakes) : undefined
+  const issues = noIssues()
+  const rule = readRule(document, '', issues)
+  const copy = issues.count === 0 ? copyJson(document, '', issues) : undefined
   if (rule !== undefined)
     for (const { path, message } of requirementIssues([{ id: ruleSetId, strategy: 'all', rules: [rule] }], required))
-      mistakes.add(path.replace('ruleSets[0].rules[0].', ''), message)
-  if (mistakes.count > 0) throw rulesInvalid('The rule', mistakes)
+      issues.add(path.replace('ruleSets[0].rules[0].', ''), message)
+  if (issues.count > 0) throw rulesInvalid('The rule', issues)
   return withoutStoreFields(copy as RuleDocument)
 }
 
@@ -49,20 +49,20 @@ export interface ValidatedRuleSet {
 /** Like `checkedRule`, for a rule set. */
 export function* validateRuleSet(document: unknown, required: Iterable<RuleRequirement> = []): Steps<ValidatedRuleSet> {
   const ruleSets = yield* ruleSetSteps([document], 'The rule set')
-  const mistakes = noIssues()
-  for (const { path, message } of requirementIssues(ruleSets, required)) mistakes.add(path, message)
-  return yield* copyRuleSet(document, mistakes)
+  const issues = noIssues()
+  for (const { path, message } of requirementIssues(ruleSets, required)) issues.add(path, message)
+  return yield* copyRuleSet(document, issues)
 }
 
-/** The same for a set that was validated before. */
-export function* copyRuleSet(document: unknown, mistakes = noIssues()): Steps<ValidatedRuleSet> {
+/** Copies a rule set that is already validated, without the fields that only the store may set. */
+export function* copyRuleSet(document: unknown, issues = noIssues()): Steps<ValidatedRuleSet> {
   const { rules, ...head } = document as ValidatedRuleSet
   // Copied one by one, because the size limit applies to a rule, not to the rule set.
   const copies = yield* mapInSteps(rules, (rule, index) => {
-    const copy = copyJson(rule, `ruleSets[0].rules[${index}]`, mistakes)
-    return mistakes.count > 0 ? (rule as RuleDocument) : withoutStoreFields(copy as RuleDocument)
+    const copy = copyJson(rule, `ruleSets[0].rules[${index}]`, issues)
+    return issues.count > 0 ? (rule as RuleDocument) : withoutStoreFields(copy as RuleDocument)
   })
-  if (mistakes.count > 0) throw rulesInvalid('The rule set', mistakes)
+  if (issues.count > 0) throw rulesInvalid('The rule set', issues)
   return { ...head, rules: copies }
 }
 
@@ -109,14 +109,14 @@ export function* setDocument({ head, version, rules }: ExistingRuleSet): Steps<R
 }
 
 /** Like `setDocument`, as a copy that callers may modify. */
-export function* copyOfSetDocument(kept: ExistingRuleSet): Steps<RuleSetDocument> {
-  const { rules, ...head } = yield* setDocument(kept)
+export function* copyOfSetDocument(stored: ExistingRuleSet): Steps<RuleSetDocument> {
+  const { rules, ...head } = yield* setDocument(stored)
   return { ...head, rules: yield* mapInSteps(rules, copyWritten) }
 }
 
 /** All rule sets in a stable order, so that unchanged rules give an equal document. */
 export function* documentOfSets(sets: readonly ExistingRuleSet[]): Steps<unknown> {
   const documents: RuleSetDocument[] = []
-  for (const kept of sets) documents.push(yield* setDocument(kept))
+  for (const stored of sets) documents.push(yield* setDocument(stored))
   return documents.sort((a, b) => (a.id < b.id ? -1 : 1))
 }

@@ -24,8 +24,8 @@ export function parseBoundedJson(bytes: Buffer): unknown {
 /** Parses a document to be stored. Also rejects duplicate names, because one of the values would be lost. */
 export function* strictJsonSteps(bytes: Buffer): Steps<unknown> {
   const read = yield* parseJsonSteps(textOf(bytes))
-  if (read.mistake === undefined) return read.value
-  throw notJson(`is not JSON: at character ${read.mistake.offset + 1}, ${read.mistake.message}`)
+  if (read.issue === undefined) return read.value
+  throw notJson(`is not JSON: at character ${read.issue.offset + 1}, ${read.issue.message}`)
 }
 
 function textOf(bytes: Buffer): string {

@@ -173,7 +173,7 @@ describe.skipIf(mongoKind === undefined)('rules in MongoDB', { timeout: 120_000 
       expect((await store.getRuleSet('api'))?.version).toBe(1)
     })
 
-    it('the last 1000 changes are kept', async () => {
+    it('the last 1000 changes are stored', async () => {
       await store.putRuleSet({ id: 'api', rules: [] }, { by })
       const sets = client.db(database).collection<Loose>('rate_limit_rules_sets')
       const head = await sets.findOne()
@@ -202,7 +202,7 @@ describe.skipIf(mongoKind === undefined)('rules in MongoDB', { timeout: 120_000 
         { by },
       )
       // The state that an editor leaves if it dies right after committing the change.
-      const kept = await storage.read('api')
+      const stored = await storage.read('api')
       const wanted = {
         id: 'api',
         description: 'new',
@@ -211,7 +211,7 @@ describe.skipIf(mongoKind === undefined)('rules in MongoDB', { timeout: 120_000 
           { id: 'c', bands },
         ],
       }
-      const planning = { ruleSetId: 'api', kept, edit: { by: 'gone' }, at: '2026-01-31T12:00:00.000Z' }
+      const planning = { ruleSetId: 'api', stored, edit: { by: 'gone' }, at: '2026-01-31T12:00:00.000Z' }
       const change = finish(planPutRuleSet(planning, wanted)) ?? expect.unreachable()
       await database.collection('r_sets').insertOne(finish(createHead(change)) as never)
       const ids = async () =>
@@ -232,7 +232,7 @@ describe.skipIf(mongoKind === undefined)('rules in MongoDB', { timeout: 120_000 
       const storage = new MongoStorage({ ...options, collection: 'r', clock: systemClock, abandonedMs: 10 })
       const planning = {
         ruleSetId: 'api',
-        kept: await storage.read('api'),
+        stored: await storage.read('api'),
         edit: { by },
         at: '2026-01-31T12:00:00.000Z',
       }
@@ -255,8 +255,8 @@ describe.skipIf(mongoKind === undefined)('rules in MongoDB', { timeout: 120_000 
       })
       await store.putRuleSet(set('first'), { by })
       expect((await store.putRuleSet(set('second'), { by })).document.version).toBe(2)
-      const kept = client.db(database).collection('rate_limit_rules')
-      expect(await kept.countDocuments({ name: 'second', version: 2 })).toBe(120)
+      const stored = client.db(database).collection('rate_limit_rules')
+      expect(await stored.countDocuments({ name: 'second', version: 2 })).toBe(120)
       await client.db(database).dropDatabase()
     })
 

@@ -1,29 +1,19 @@
 import { Command, Option } from 'commander'
 import { omitUndefined } from '../../../core/omit-undefined.js'
-import type { BulkOptions, BulkReport } from '../../../redis/bulk/bulk-load.js'
 import { bulkCheck, bulkEmit, bulkLoad } from '../../../redis/bulk/open-bulk-load.js'
 import { UsageError } from '../../failure.js'
 import { wholeNumber } from '../../options/option-values.js'
 import { reportClosedOutput } from '../../output/output.js'
-import { stopOnSignal } from '../../start/signals.js'
-import { formatOfName, openInput } from './input.js'
+import { formatOfName } from './input.js'
+import { formatOption, type LoadOptions, redisOf, runLoad, withLoadOptions } from './load.js'
 import { bulkOverridesCommand } from './overrides.js'
-import { progressBar } from './progress.js'
-import { redisOf } from './redis.js'
 import { printReport } from './report.js'
 
-interface BulkCommandOptions {
-  readonly format?: NonNullable<BulkOptions['format']>
+interface BulkCommandOptions extends LoadOptions {
   readonly command?: string
   readonly delimiter?: string
-  readonly redis?: string
-  readonly config?: string
-  readonly fast?: true
-  readonly rate?: number
   readonly fromLine?: number
   readonly emit?: true
-  readonly dryRun?: true
-  readonly json?: true
 }
 
 const examples = `
@@ -41,17 +31,11 @@ Exit status: 0 all records loaded, 1 some records failed, 2 nothing could be sen
 `
 
 export function bulkCommand(): Command {
-  return new Command('bulk')
+  const command = new Command('bulk')
     .enablePositionalOptions()
     .description('Load records into Redis in bulk and report every failed record.')
     .argument('[file]', 'input file, optionally gzipped; - for standard input', '-')
-    .addOption(
-      new Option('--format <format>', 'input format (default: by file extension)').choices([
-        'commands',
-        'csv',
-        'jsonl',
-      ]),
-    )
+    .addOption(formatOption(['commands', 'csv', 'jsonl']))
     .option('--command <template>', 'Redis command for each record; <name> is replaced with a field')
     .option('--delimiter <character>', 'CSV field separator (default: comma)')
     .addOption(
@@ -61,44 +45,24 @@ export function bulkCommand(): Command {
       ).conflicts('config'),
     )
     .option('--config <file>', 'configuration file whose store to load into (default: ./fluxgate.yaml)')
-    .option('--fast', 'send as fast as the network allows; use only on an idle server')
-    .addOption(new Option('--rate <n>', 'maximum records per second').argParser(wholeNumber(1, 1e9)))
     .addOption(new Option('--from-line <n>', 'skip all lines before this one').argParser(wholeNumber(1, 1e15)))
-    .addOption(new Option('--emit', 'write the Redis protocol to standard output instead').conflicts(['json']))
-    .addOption(new Option('--dry-run', 'validate the whole file without sending anything').conflicts(['emit']))
-    .option('--json', 'print the report as JSON')
-    .addCommand(bulkOverridesCommand())
-    .addHelpText('after', examples)
-    .action(bulk)
+    .addOption(
+      new Option('--emit', 'write the Redis protocol to standard output instead').conflicts(['json', 'dryRun']),
+    )
+  return withLoadOptions(command).addCommand(bulkOverridesCommand()).addHelpText('after', examples).action(bulk)
 }
 
 async function bulk(file: string, options: BulkCommandOptions): Promise<void> {
+  const { command, delimiter, fromLine, fast, rate: ratePerSecond } = options
   const format = options.format ?? formatOfName(file)
-  if (format === 'commands' && options.command !== undefined)
+  if (format === 'commands' && command !== undefined)
     throw new UsageError('--command needs records with fields. Add --format csv or --format jsonl.')
-  const bar = progressBar(process.stderr)
-  const input = await openInput(file, (read, size) => bar.read(read, size))
-  const interruption = new AbortController()
-  stopOnSignal(
-    async () => interruption.abort(),
-    () => {},
-  )
-  const load: BulkOptions = {
-    ...omitUndefined({ command: options.command, delimiter: options.delimiter, fromLine: options.fromLine }),
-    ...omitUndefined({ fast: options.fast, ratePerSecond: options.rate }),
-    format,
-    signal: interruption.signal,
-    onProgress: (progress) => bar.show(progress),
-  }
-  let report: BulkReport
-  try {
-    if (options.dryRun) report = await bulkCheck(input, load)
-    else if (options.emit) {
-      reportClosedOutput()
-      report = await bulkEmit(process.stdout, input, load)
-    } else report = await bulkLoad(await redisOf(options), input, load)
-  } finally {
-    bar.clear()
-  }
+  const report = await runLoad(file, async (input, hooks) => {
+    const load = { ...omitUndefined({ command, delimiter, fromLine, fast, ratePerSecond }), ...hooks, format }
+    if (options.dryRun) return bulkCheck(input, load)
+    if (!options.emit) return bulkLoad(await redisOf(options), input, load)
+    reportClosedOutput()
+    return bulkEmit(process.stdout, input, load)
+  })
   printReport(report, options)
 }

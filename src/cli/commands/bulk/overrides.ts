@@ -1,4 +1,4 @@
-import { Command, Option } from 'commander'
+import { Command } from 'commander'
 import { loadConfig } from '../../../config/config.js'
 import { omitUndefined } from '../../../core/omit-undefined.js'
 import type { Rule, RuleSet } from '../../../core/rule.js'
@@ -7,26 +7,17 @@ import { bulkOverrides, type OverrideImportReport } from '../../../gate/override
 import { nearest } from '../../../validation/nearest.js'
 import { exitStatus } from '../../exit-status.js'
 import { UsageError } from '../../failure.js'
-import { wholeNumber } from '../../options/option-values.js'
 import { knownRuleSet } from '../../options/rule-set-option.js'
+import { configOption, ruleSetOption, rulesOption } from '../../options/shared-options.js'
 import { print, printJson } from '../../output/output.js'
-import { stopOnSignal } from '../../start/signals.js'
-import { formatOfName, openInput } from './input.js'
-import { progressBar } from './progress.js'
-import { redisOf } from './redis.js'
+import { formatOfName } from './input.js'
+import { formatOption, type LoadOptions, redisOf, runLoad, withLoadOptions } from './load.js'
 import { asJson, printSummary } from './report.js'
 
-interface BulkOverridesOptions {
+interface BulkOverridesOptions extends LoadOptions<'csv' | 'jsonl'> {
   readonly rule: string
   readonly ruleSet?: string
   readonly rules?: string
-  readonly config?: string
-  readonly redis?: string
-  readonly format?: 'csv' | 'jsonl'
-  readonly fast?: true
-  readonly rate?: number
-  readonly dryRun?: true
-  readonly json?: true
 }
 
 const examples = `
@@ -46,51 +37,36 @@ Exit status: 0 overrides in force, 1 nothing changed, 2 nothing could be sent.
 `
 
 export function bulkOverridesCommand(): Command {
-  return new Command('overrides')
+  const command = new Command('overrides')
     .description('Replace all overrides of a rule with the records of a file, atomically.')
     .argument('<file>', 'CSV or JSON lines, optionally gzipped; - for standard input')
     .requiredOption('--rule <id>', 'rule that the overrides belong to')
-    .option('--rule-set <id>', 'rule set of the rule (default: the only one, or the one named default)')
-    .option('--rules <file>', 'rules file, YAML or JSON (default: rules of the configuration, or ./rules.yaml)')
-    .option('--config <file>', 'configuration file with the store and the rules (default: ./fluxgate.yaml)')
+    .addOption(ruleSetOption())
+    .addOption(rulesOption())
+    .addOption(configOption('the store and the rules', './fluxgate.yaml'))
     .option('--redis <uri>', 'Redis server (default: store of the configuration)')
-    .addOption(new Option('--format <format>', 'input format (default: by file extension)').choices(['csv', 'jsonl']))
-    .option('--fast', 'send at full speed; use only on an idle server')
-    .addOption(new Option('--rate <n>', 'maximum records per second').argParser(wholeNumber(1, 1e9)))
-    .option('--dry-run', 'validate the whole file without sending anything')
-    .option('--json', 'print the report as JSON')
-    .addHelpText('after', examples)
-    .action(importOverrides)
+    .addOption(formatOption(['csv', 'jsonl']))
+  return withLoadOptions(command).addHelpText('after', examples).action(importOverrides)
 }
 
 async function importOverrides(file: string, options: BulkOverridesOptions): Promise<void> {
-  const named = options.format ?? formatOfName(file)
-  if (named === 'commands')
+  const { fast, rate: ratePerSecond, dryRun } = options
+  const format = options.format ?? formatOfName(file)
+  if (format === 'commands')
     throw new UsageError(`Cannot tell the format of ${file}. Pass --format csv or --format jsonl.`)
   const config = await loadConfig({ path: options.config, env: process.env, cwd: process.cwd() })
   const { ruleSetId, rule } = await findRule(options, config.file)
-  const bar = progressBar(process.stderr)
-  const input = await openInput(file, (read, size) => bar.read(read, size))
-  const interruption = new AbortController()
-  stopOnSignal(
-    async () => interruption.abort(),
-    () => {},
-  )
-  let report: OverrideImportReport
-  try {
-    report = await bulkOverrides(await redisOf(options), input, {
-      format: named,
+  const report = await runLoad(file, async (input, hooks) =>
+    bulkOverrides(await redisOf(options), input, {
+      format,
       ruleSetId,
       rule,
       prefix: config.store.prefix,
       ipv6Prefix: config.ratelimit.ipv6Prefix,
-      signal: interruption.signal,
-      onProgress: (progress) => bar.show(progress),
-      ...omitUndefined({ fast: options.fast, ratePerSecond: options.rate, dryRun: options.dryRun }),
-    })
-  } finally {
-    bar.clear()
-  }
+      ...hooks,
+      ...omitUndefined({ fast, ratePerSecond, dryRun }),
+    }),
+  )
   printImportReport(report, options)
 }
 

@@ -8,7 +8,7 @@ import { fileRuleStore } from '../../../rules/file/file-rule-store.js'
 import { openRuleStore } from '../../../rules/open-rule-store.js'
 import { maxBodyBytes } from '../../../server/request/read-body.js'
 import { UsageError } from '../../failure.js'
-import { displayPath } from '../../output/shown-path.js'
+import { displayPath } from '../../output/output.js'
 import { type ServerClient, serverClient } from '../../server-client.js'
 
 export interface TargetOptions {

@@ -5,6 +5,7 @@ import { recordedTraffic, simulateBands } from '../../../simulate/index.js'
 import { UsageError } from '../../failure.js'
 import { algorithms, duration, positiveNumber, wholeNumber } from '../../options/option-values.js'
 import { type RequestOptions, requestOptionNames, withRequestOptions } from '../../options/request-options.js'
+import { ruleSetOption } from '../../options/shared-options.js'
 import { formatDuration } from '../../output/format-duration.js'
 import { paintFor, print, printData, widthOf } from '../../output/output.js'
 import { recordingLines } from './recording-file.js'
@@ -76,7 +77,7 @@ export function simulateCommand(): Command {
       ).conflicts([...syntheticOptions, ...requestOptionNames]),
     )
     .addOption(new Option('--rules <file>', 'simulate this rules file instead of algorithms').conflicts(bandOptions))
-    .addOption(new Option('--rule-set <id>', 'rule set to use (default: the only one, or the one named default)'))
+    .addOption(ruleSetOption())
   return withRequestOptions(command)
     .addOption(new Option('--json', 'print the result as one JSON document'))
     .action(simulate)

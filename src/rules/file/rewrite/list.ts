@@ -1,4 +1,4 @@
-/** The rules of one long list, rewritten one by one: each that stays keeps its text, and the comments above it. */
+/** Rewrites a long list of rules one by one. Unchanged rules keep their text and the comments above them. */
 
 import { holdsWriting } from '../../../core/json/written-json.js'
 import { eachInSteps, manyPerStep, mapInSteps, type Steps } from '../../../core/scheduling/steps.js'
@@ -104,7 +104,7 @@ function* jsonItems(text: string, { starts, end }: RuleOffsets, change: ListChan
       continue
     }
     const rendered = space + indentedJson(rule, indent, unit)
-    // What JSON.stringify writes is read as it was; what a client wrote need not fit into this file.
+    // Output of JSON.stringify always parses back to the rule. Source text of a client may not, so it is verified.
     if (holdsWriting(rule) && !isJsonOf(`[${rendered}]`, [rule])) return undefined
     items.push(rendered)
   }
@@ -132,7 +132,7 @@ function* yamlItems(text: string, places: RuleOffsets, change: ListChange): Step
     }
     const present = index === undefined ? undefined : inLines(textOf(index))
     const simple = simpleItem(rule)
-    // Where nobody has laid out the text by hand, there is nothing to keep, and nothing to verify.
+    // Text in the generated layout has no manual formatting to preserve, and needs no verification.
     const isOwn = present === undefined || present === simpleItem(change.before[index as number])
     if (simple !== undefined && isOwn) {
       items.push(simple)

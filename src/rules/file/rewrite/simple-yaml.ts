@@ -1,15 +1,15 @@
 /**
- * YAML of values that need no quotes, in lines, as the yaml package writes it. Most rules are such values, and making their text
- * here costs a small part of what the package takes to write it and to verify it by reading it again.
+ * Renders simple values, which need no quotes, as block YAML in the style of the yaml package. Most rules are such values, and
+ * the package would take many times longer to render them and to verify the result.
  */
 import { writtenText } from '../../../core/json/written-json.js'
 import { isObject } from '../../../validation/fields.js'
 
-/** Text that no rule of YAML takes for anything else; words and durations, but no numbers. */
+/** Plain scalars that YAML always parses as strings: words and durations, but not numbers. */
 const simpleText = /^(?:[A-Za-z/][A-Za-z0-9/_.*{}-]*|[1-9][0-9]*(?:ms|s|m|h|d))$/
 const reserved = /^(?:null|true|false)$/i
 
-/** The lines of a value, those after the first with `indent` before them; undefined if it is not that simple. */
+/** Lines after the first start with `indent`. Returns undefined if the value is not simple. */
 export function simpleYaml(value: unknown, indent = ''): string | undefined {
   if (Array.isArray(value)) return listText(value, indent)
   return isObject(value) ? mapText(value, indent) : scalarText(value)

@@ -128,7 +128,7 @@ export function isJsonOf(text: string, items: unknown): boolean {
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** Finds the only rule set with different rules. Returns -1 if there is none or if other parts differ too. */
+/** Finds the only rule set with different rules. Returns -1 if no set or more than the rules of one set differ. */
 function changedSet(from: unknown, to: unknown): number {
   const [before, after] = [ruleSetsIn(from), ruleSetsIn(to)]
   if (Array.isArray(from) !== Array.isArray(to) || isSingleSet(from) !== isSingleSet(to)) return -1

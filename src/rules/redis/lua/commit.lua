@@ -13,38 +13,32 @@
 --       then the ids of rules to remove
 -- Result: 1, or 0 if the set has another version
 local kinds = {'zset', 'hash', 'hash', 'zset', 'set', 'zset', 'hash', 'zset', 'string'}
-for i, kind in ipairs(kinds) do
-  local found = redis.call('TYPE', KEYS[i]).ok
-  if found ~= 'none' and found ~= kind then
-    return redis.error_reply('WRONGTYPE ' .. KEYS[i] .. ' holds a ' .. found)
-  end
-end
-if (redis.call('HGET', KEYS[2], 'version') or '0') ~= ARGV[2] then return 0 end
+--@include check-version.lua
 
 -- First, because ACLs may forbid it. Subscribers receive it after the script has ended.
 redis.call('PUBLISH', ARGV[6], ARGV[7])
 
 local zero = string.char(0)
-local function forget(id)
-  local pieces = redis.call('HGET', KEYS[7], id)
-  if pieces then
-    for _, piece in ipairs(cjson.decode(pieces)) do redis.call('ZREM', KEYS[6], piece .. zero .. id) end
+local function removeTrigrams(id)
+  local trigrams = redis.call('HGET', KEYS[7], id)
+  if trigrams then
+    for _, trigram in ipairs(cjson.decode(trigrams)) do redis.call('ZREM', KEYS[6], trigram .. zero .. id) end
   end
 end
 
 local at = 12
 for _ = 1, tonumber(ARGV[11]) do
-  local id, pieces = ARGV[at], ARGV[at + 4]
-  forget(id)
+  local id, trigrams = ARGV[at], ARGV[at + 4]
+  removeTrigrams(id)
   redis.call('HSET', KEYS[3], id, ARGV[at + 1])
   redis.call('ZADD', KEYS[4], ARGV[at + 2], id)
   redis.call(ARGV[at + 3] == '1' and 'SREM' or 'SADD', KEYS[5], id)
-  redis.call('HSET', KEYS[7], id, pieces)
-  for _, piece in ipairs(cjson.decode(pieces)) do redis.call('ZADD', KEYS[6], 0, piece .. zero .. id) end
+  redis.call('HSET', KEYS[7], id, trigrams)
+  for _, trigram in ipairs(cjson.decode(trigrams)) do redis.call('ZADD', KEYS[6], 0, trigram .. zero .. id) end
   at = at + 5
 end
 for i = at, #ARGV do
-  forget(ARGV[i])
+  removeTrigrams(ARGV[i])
   redis.call('HDEL', KEYS[3], ARGV[i])
   redis.call('ZREM', KEYS[4], ARGV[i])
   redis.call('SREM', KEYS[5], ARGV[i])

@@ -15,9 +15,9 @@ local function isFull(id)
   return #found == limit
 end
 
-local function addOwners(piece, owners)
+local function addOwners(trigram, owners)
   local last = string.char(255)
-  for _, member in ipairs(redis.call('ZRANGEBYLEX', KEYS[5], '[' .. piece, '(' .. piece .. last)) do
+  for _, member in ipairs(redis.call('ZRANGEBYLEX', KEYS[5], '[' .. trigram, '(' .. trigram .. last)) do
     owners[string.match(member, '[^%z]*$')] = true
   end
   return owners

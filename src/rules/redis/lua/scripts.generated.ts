@@ -1,5 +1,5 @@
 /** Generated from commit.lua, find.lua, read.lua, stage.lua, swap.lua by scripts/assemble-lua.mjs; do not edit. */
-export const commitSha = '6b000ea22017469feab6ee2a878b0f5b09903a5f'
+export const commitSha = 'c8d5566c624026f1f1dea475bba3d68f6efa2818'
 
 export const commitScript = `local kinds = {'zset', 'hash', 'hash', 'zset', 'set', 'zset', 'hash', 'zset', 'string'}
 for i, kind in ipairs(kinds) do
@@ -11,25 +11,25 @@ end
 if (redis.call('HGET', KEYS[2], 'version') or '0') ~= ARGV[2] then return 0 end
 redis.call('PUBLISH', ARGV[6], ARGV[7])
 local zero = string.char(0)
-local function forget(id)
-local pieces = redis.call('HGET', KEYS[7], id)
-if pieces then
-for _, piece in ipairs(cjson.decode(pieces)) do redis.call('ZREM', KEYS[6], piece .. zero .. id) end
+local function removeTrigrams(id)
+local trigrams = redis.call('HGET', KEYS[7], id)
+if trigrams then
+for _, trigram in ipairs(cjson.decode(trigrams)) do redis.call('ZREM', KEYS[6], trigram .. zero .. id) end
 end
 end
 local at = 12
 for _ = 1, tonumber(ARGV[11]) do
-local id, pieces = ARGV[at], ARGV[at + 4]
-forget(id)
+local id, trigrams = ARGV[at], ARGV[at + 4]
+removeTrigrams(id)
 redis.call('HSET', KEYS[3], id, ARGV[at + 1])
 redis.call('ZADD', KEYS[4], ARGV[at + 2], id)
 redis.call(ARGV[at + 3] == '1' and 'SREM' or 'SADD', KEYS[5], id)
-redis.call('HSET', KEYS[7], id, pieces)
-for _, piece in ipairs(cjson.decode(pieces)) do redis.call('ZADD', KEYS[6], 0, piece .. zero .. id) end
+redis.call('HSET', KEYS[7], id, trigrams)
+for _, trigram in ipairs(cjson.decode(trigrams)) do redis.call('ZADD', KEYS[6], 0, trigram .. zero .. id) end
 at = at + 5
 end
 for i = at, #ARGV do
-forget(ARGV[i])
+removeTrigrams(ARGV[i])
 redis.call('HDEL', KEYS[3], ARGV[i])
 redis.call('ZREM', KEYS[4], ARGV[i])
 redis.call('SREM', KEYS[5], ARGV[i])
@@ -48,7 +48,7 @@ redis.call('ZREMRANGEBYRANK', KEYS[8], 0, -tonumber(ARGV[8]) - 1)
 redis.call('SET', KEYS[9], ARGV[10])
 return 1`
 
-export const findSha = '40e2a0bbf1785aaedd1d3c95eb010aa82ae6a932'
+export const findSha = '7ae25e1c17446733b87a7ab8b8e2afc03ed49468'
 
 export const findScript = `if redis.call('HEXISTS', KEYS[1], 'head') == 0 then return false end
 local limit, zero = tonumber(ARGV[1]), string.char(0)
@@ -58,9 +58,9 @@ local isWanted = ARGV[2] == '' or redis.call('SISMEMBER', KEYS[4], id) == (ARGV[
 if isWanted then found[#found + 1] = redis.call('HGET', KEYS[2], id) end
 return #found == limit
 end
-local function addOwners(piece, owners)
+local function addOwners(trigram, owners)
 local last = string.char(255)
-for _, member in ipairs(redis.call('ZRANGEBYLEX', KEYS[5], '[' .. piece, '(' .. piece .. last)) do
+for _, member in ipairs(redis.call('ZRANGEBYLEX', KEYS[5], '[' .. trigram, '(' .. trigram .. last)) do
 owners[string.match(member, '[^%z]*$')] = true
 end
 return owners
@@ -115,7 +115,7 @@ result[#result + 1] = {id, version or '0', removed or '0', head or '', rules}
 end
 return result`
 
-export const stageSha = '5081e72d70ce762910f96579402b12ce1024d0c8'
+export const stageSha = 'f6492f08919c8a62f0050759fb5fb3c637e6855f'
 
 export const stageScript = `local zero = string.char(0)
 for at = 2, #ARGV, 5 do
@@ -124,7 +124,7 @@ redis.call('HSET', KEYS[1], id, ARGV[at + 1])
 redis.call('ZADD', KEYS[2], ARGV[at + 2], id)
 if ARGV[at + 3] ~= '1' then redis.call('SADD', KEYS[3], id) end
 redis.call('HSET', KEYS[5], id, ARGV[at + 4])
-for _, piece in ipairs(cjson.decode(ARGV[at + 4])) do redis.call('ZADD', KEYS[4], 0, piece .. zero .. id) end
+for _, trigram in ipairs(cjson.decode(ARGV[at + 4])) do redis.call('ZADD', KEYS[4], 0, trigram .. zero .. id) end
 end
 for _, key in ipairs(KEYS) do redis.call('PEXPIRE', key, ARGV[1]) end
 return 1`

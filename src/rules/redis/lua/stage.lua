@@ -12,7 +12,7 @@ for at = 2, #ARGV, 5 do
   redis.call('ZADD', KEYS[2], ARGV[at + 2], id)
   if ARGV[at + 3] ~= '1' then redis.call('SADD', KEYS[3], id) end
   redis.call('HSET', KEYS[5], id, ARGV[at + 4])
-  for _, piece in ipairs(cjson.decode(ARGV[at + 4])) do redis.call('ZADD', KEYS[4], 0, piece .. zero .. id) end
+  for _, trigram in ipairs(cjson.decode(ARGV[at + 4])) do redis.call('ZADD', KEYS[4], 0, trigram .. zero .. id) end
 end
 for _, key in ipairs(KEYS) do redis.call('PEXPIRE', key, ARGV[1]) end
 return 1

@@ -5,13 +5,7 @@
 -- ARGV  1 to 10 as in commit.lua, with a head   11 number of rules
 -- Result: 1; 0 if the set has another version; -1 if staging keys have expired
 local kinds = {'zset', 'hash', 'hash', 'zset', 'set', 'zset', 'hash', 'zset', 'string', 'hash', 'zset', 'set', 'zset', 'hash'}
-for i, kind in ipairs(kinds) do
-  local found = redis.call('TYPE', KEYS[i]).ok
-  if found ~= 'none' and found ~= kind then
-    return redis.error_reply('WRONGTYPE ' .. KEYS[i] .. ' holds a ' .. found)
-  end
-end
-if (redis.call('HGET', KEYS[2], 'version') or '0') ~= ARGV[2] then return 0 end
+--@include check-version.lua
 if redis.call('HLEN', KEYS[10]) ~= tonumber(ARGV[11]) then return -1 end
 
 redis.call('PUBLISH', ARGV[6], ARGV[7])

@@ -1,6 +1,19 @@
+/** The parts of the start report: the rules in use and warnings about limits. */
 import type { Config } from '../../config/config.js'
+import type { RuleSet } from '../../core/rule.js'
 import type { RunningGateway } from '../../program/gateway/create-gateway.js'
-import { countRules } from './rules.js'
+import { displayPath } from '../output/output.js'
+import type { StartOptions } from './options.js'
+
+/** The name of the rules in reports: the path of a rules file, or the source of a rule store. */
+export function rulesLabel({ rules: path }: StartOptions, config: Config, source: string) {
+  const { type } = config.rules
+  if (path === undefined && type !== 'file') return { rules: source, rulesType: type }
+  return { rules: displayPath(path ?? config.rules.path), rulesType: 'file' as const }
+}
+
+export const countRules = (ruleSets: readonly RuleSet[]): number =>
+  ruleSets.reduce((sum, { rules }) => sum + rules.length, 0)
 
 /** Warns if the gateway has routes without a limit. */
 export function unlimitedRoutesWarning(
