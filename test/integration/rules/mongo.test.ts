@@ -173,7 +173,7 @@ describe.skipIf(mongoKind === undefined)('rules in MongoDB', { timeout: 120_000 
       expect((await store.getRuleSet('api'))?.version).toBe(1)
     })
 
-    it('the last 1000 changes are stored', async () => {
+    it('the last 1000 changes are kept', async () => {
       await store.putRuleSet({ id: 'api', rules: [] }, { by })
       const sets = client.db(database).collection<Loose>('rate_limit_rules_sets')
       const head = await sets.findOne()
