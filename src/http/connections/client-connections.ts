@@ -176,7 +176,8 @@ export class ClientConnections {
  */
 function mayBeHead({ rawPacket }: ParseError, broken: ServerResponse | undefined, { bytesRead }: Socket): boolean {
   if (broken !== undefined) return broken.req.method === 'HEAD'
-  if (rawPacket === undefined || rawPacket.includes('HEAD ')) return true
+  if (rawPacket === undefined) return false
+  if (rawPacket.includes('HEAD ')) return true
   return bytesRead > rawPacket.length && !requestLine.test(rawPacket.toString('latin1'))
 }
 
