@@ -43,7 +43,7 @@ export { type FileRuleStoreOptions, fileRuleStore } from './rules/file/file-rule
 export { fileRules } from './rules/file-provider.js'
 export { objectRules } from './rules/object-provider.js'
 export type { BandInput, RuleInput, RuleSetInput, SingleRuleInput } from './rules/schema/input.js'
-export { parseRuleSets } from './rules/schema/schema.js'
+export { parseRuleSets } from './rules/schema/parse-rules.js'
 export { type CopyOptions, type CopyReport, copyRules, exportRules, importRules } from './rules/store/copy-rules.js'
 export { type MemoryStore, type MemoryStoreOptions, memoryStore } from './stores/memory/memory-store.js'
 export { type ResilientOptions, resilient } from './stores/resilient/resilient.js'

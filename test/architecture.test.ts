@@ -15,7 +15,7 @@ algorithms/   one pure step per algorithm, in TypeScript and in Lua             
 redis/        connections and scripts (client); locks, bulk loading, search index          core validation
 stores/       bucket stores (memory, redis) and their decorators (leased, resilient)       core validation algorithms redis
 rules/        rule documents, rule stores (file, redis, mongo), reload                     core validation redis
-handlers/     decisions in this process, or from a FluxGate server over HTTP               core
+handlers/     decisions in this process, or from a FluxGate server over HTTP               core validation
 http/         framework-free edge: guard, client IP, headers, problem documents            core validation rules
 telemetry/    metrics, statistics and logs                                                 core redis
 gateway/      reverse proxy: routes, proxy, upstream                                       core validation rules http
@@ -31,7 +31,7 @@ testing/      published contract suites, manual clock, reference models         
 `.trim()
 
 /** Packages that every component may import. */
-const sharedPackages = ['commander', 'typebox', 'yaml']
+const sharedPackages = ['commander', 'yaml']
 const testPackages = ['vitest', 'fast-check', 'ajv', 'ioredis', 'redis']
 
 /** Packages that only one folder may import, so that a user installs only the clients and frameworks in use. */
@@ -162,7 +162,7 @@ describe('what a middleware loads', () => {
       const loaded = allLoadedBy(`middleware/${name}`)
       expect(loaded).toContain('stores/memory/memory-store')
       const heavy =
-        /^(yaml|typebox|commander|ioredis|mongodb|undici)$|^(gateway|server|telemetry|simulate|redis\/lock)\/|^stores\/redis\/redis/
+        /^(yaml|commander|ioredis|mongodb|undici)$|^(gateway|server|telemetry|simulate|redis\/lock)\/|^stores\/redis\/redis/
       expect(loaded.filter((one) => heavy.test(one))).toEqual([])
     },
   )

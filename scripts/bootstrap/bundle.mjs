@@ -20,7 +20,7 @@ export async function bundle(/** @type {string} */ dist) {
 }
 
 /** Dependencies that are included in the bundle of the command: opening their 600 files takes half of its startup time. */
-const bundled = ['commander', 'typebox', 'yaml']
+const bundled = ['commander', 'yaml']
 
 /** Bundles the command separately, so that its code does not end up in the shared chunks of the entries. */
 async function bundleCommand(/** @type {string} */ dist) {

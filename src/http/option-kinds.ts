@@ -1,4 +1,4 @@
-import { pathPattern } from '../rules/schema/request-kinds.js'
+import { pathPattern } from '../rules/schema/fields/request-kinds.js'
 import type { Kind } from '../validation/kind.js'
 import { text, textMatching, wholeNumber } from '../validation/kinds.js'
 import { textList, textListSchema } from '../validation/structures.js'

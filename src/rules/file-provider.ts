@@ -4,7 +4,7 @@ import { inSlices } from '../core/scheduling/steps.js'
 import { formatOf, parseDocumentSteps } from './document/document.js'
 import { digestOfFile, readRulesFile } from './document/rules-file.js'
 import { watchFile } from './document/watch-file.js'
-import { ruleSetSteps } from './schema/schema.js'
+import { ruleSetSteps } from './schema/parse-rules.js'
 
 /**
  * Creates a rule provider for one YAML or JSON file, which it watches for changes.

@@ -8,7 +8,7 @@ import { fileRules } from './file-provider.js'
 import { LoadedRules, type ReloadResult } from './loaded-rules.js'
 import { objectRules } from './object-provider.js'
 import { watchReload } from './reload/watch-reload.js'
-import { parseRuleSets } from './schema/schema.js'
+import { parseRuleSets } from './schema/parse-rules.js'
 
 const document = (capacity: unknown) => ({ id: 's', rules: [{ id: 'r', bands: [{ capacity, window: '1s' }] }] })
 const capacityOf = (ruleSets: readonly RuleSet[]) => ruleSets[0]?.rules[0]?.bands[0]?.capacity

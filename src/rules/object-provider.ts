@@ -1,6 +1,6 @@
 import type { RuleSetProvider } from '../core/rule-set-provider.js'
 import { inSlices } from '../core/scheduling/steps.js'
-import { ruleSetSteps } from './schema/schema.js'
+import { ruleSetSteps } from './schema/parse-rules.js'
 
 /**
  * Creates a rule provider for a document in memory. Each load reads the document again, so a change takes effect with the next

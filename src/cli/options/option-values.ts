@@ -1,7 +1,7 @@
 /** Parsers for option values. They throw an `InvalidArgumentError` that says what is allowed. */
 import { InvalidArgumentError } from 'commander'
 import { type AlgorithmName, algorithmNames } from '../../core/rule.js'
-import { algorithmKind } from '../../rules/schema/band-schema.js'
+import { algorithmKind } from '../../rules/schema/fields/band-schema.js'
 import { durationForms, durationTicks } from '../../validation/duration.js'
 import { nearest } from '../../validation/nearest.js'
 

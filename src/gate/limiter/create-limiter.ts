@@ -14,7 +14,7 @@ import {
 } from '../../core/waiting/waiting-room.js'
 import { StoreFailurePolicy } from '../../handlers/store-failure-policy.js'
 import type { SingleRuleInput } from '../../rules/schema/input.js'
-import { parseRule } from '../../rules/schema/schema.js'
+import { parseRule } from '../../rules/schema/parse-rules.js'
 import { memoryStore } from '../../stores/memory/memory-store.js'
 import { redisStore } from '../../stores/redis/redis-store.js'
 import { boundedStore, isStore, openStore } from '../open-store.js'

@@ -4,7 +4,7 @@ import { type BulkOptions, type BulkReport, bulkLoad as loadInto } from '../../r
 import { type BulkInput, chunksOf } from '../../redis/bulk/open-bulk-load.js'
 import { openRedis } from '../../redis/client/open/open-redis.js'
 import { type RedisOptions, redisTarget } from '../../redis/client/open/target.js'
-import { OverrideReader } from '../../rules/schema/override-records.js'
+import { OverrideReader } from '../../rules/schema/overrides/override-records.js'
 import { encodeTerms } from '../../stores/redis/overrides/encoding.js'
 import { OverrideImport } from '../../stores/redis/overrides/import/override-import.js'
 import { type OverrideTarget, overrideLines, overrideTable } from './override-format.js'

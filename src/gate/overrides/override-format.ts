@@ -3,7 +3,7 @@ import type { CommandWriter } from '../../redis/bulk/commands/command-writer.js'
 import { csvRecords, splitFields } from '../../redis/bulk/records/csv-records.js'
 import { Fields } from '../../redis/bulk/records/fields.js'
 import type { Encoded, RecordFormat } from '../../redis/bulk/records/record-source.js'
-import { type OverrideReader, overrideColumns, rowDocument } from '../../rules/schema/override-records.js'
+import { type OverrideReader, overrideColumns, rowDocument } from '../../rules/schema/overrides/override-records.js'
 import { isPlainIdentity } from '../../stores/redis/bucket-keys.js'
 import { RowEndings } from './row-endings.js'
 

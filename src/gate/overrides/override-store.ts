@@ -3,7 +3,7 @@ import { FluxGateError } from '../../core/errors.js'
 import type { Override, OverrideStore } from '../../core/override-store.js'
 import type { OverrideStorage } from '../../core/overrides/override-storage.js'
 import type { Rule } from '../../core/rule.js'
-import { overrideDocument, overrideKey, parseOverride } from '../../rules/schema/override-schema.js'
+import { overrideDocument, overrideKey, parseOverride } from '../../rules/schema/overrides/override-schema.js'
 
 export interface OverrideStoreOptions {
   /** Returns the rule in force. */

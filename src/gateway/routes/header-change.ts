@@ -1,9 +1,9 @@
-/** One change of headers. Names are as they are to be sent. */
+/** One change of headers. Names keep their letter case. */
 export type HeaderChange =
   | { readonly kind: 'ADD' | 'SET'; readonly name: string; readonly value: string }
   | { readonly kind: 'REMOVE'; readonly name: string }
 
-/** Headers as a flat list of name, value, name, value, changed in place and in order. */
+/** Applies changes in order, in place. `headers` is a flat list: name, value, name, value. */
 export function changeHeaders(headers: string[], changes: readonly HeaderChange[]): void {
   for (const change of changes) {
     if (change.kind !== 'ADD') removeHeader(headers, change.name)

@@ -1,5 +1,5 @@
 import type { Rule } from '../../core/rule.js'
-import { memberField } from '../../rules/schema/key-schema.js'
+import { memberField } from '../../rules/schema/fields/key-schema.js'
 import { readSingleRule, singleRuleKinds } from '../../rules/schema/rule-schema.js'
 import type { Fields } from '../../validation/fields.js'
 import type { Kind } from '../../validation/kind.js'

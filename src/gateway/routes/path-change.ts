@@ -1,11 +1,11 @@
-/** What becomes of a path on its way to the upstream; the query is not part of it. */
+/** A change of the path that is sent to the upstream. The query is not part of it. */
 export type PathChange = (path: string) => string
 
-/** Without its first `parts` segments. What is left begins with a slash, and ends with one if it did. */
-export function stripPrefix(parts: number): PathChange {
+/** Removes the first `count` segments. The result starts with a slash; a trailing slash is kept. */
+export function stripPrefix(count: number): PathChange {
   return (path) => {
     let at = 0
-    for (let i = 0; i < parts && at < path.length; i++) {
+    for (let i = 0; i < count && at < path.length; i++) {
       while (path.charCodeAt(at) === slash) at++
       while (at < path.length && path.charCodeAt(at) !== slash) at++
     }
@@ -13,14 +13,14 @@ export function stripPrefix(parts: number): PathChange {
   }
 }
 
-/** Replaces what the pattern matches. `$1` and `${name}`, which files spell `$\{name}`, are what its groups matched. */
+/** Replaces every match of the pattern. `$1` and `${name}` (`$\{name}` in files) insert the match of a group. */
 export function rewritePath(pattern: RegExp, replacement: string): PathChange {
   const parts = parseReplacement(replacement)
   const all = new RegExp(pattern.source, `${pattern.flags.replace('g', '')}g`)
   return (path) => {
-    const changed = path.replace(all, (...found) => {
-      const named = typeof found.at(-1) === 'object' ? (found.at(-1) as Record<string, string | undefined>) : {}
-      return parts.map((part) => (typeof part === 'string' ? part : groupOf(part.group, found, named))).join('')
+    const changed = path.replace(all, (...match) => {
+      const named = typeof match.at(-1) === 'object' ? (match.at(-1) as Record<string, string | undefined>) : {}
+      return parts.map((part) => (typeof part === 'string' ? part : groupText(part.group, match, named))).join('')
     })
     return changed.startsWith('/') ? changed : `/${changed}`
   }
@@ -30,7 +30,7 @@ interface Group {
   readonly group: string
 }
 
-/** `\` before a character takes away what it means. */
+/** `\` escapes the next character. */
 function parseReplacement(text: string): (string | Group)[] {
   const parts: (string | Group)[] = []
   const form = /\$\\?\{([A-Za-z]\w*)\}|\$(\d)|\\(.)|[^$\\]+|[$\\]/gs
@@ -41,8 +41,8 @@ function parseReplacement(text: string): (string | Group)[] {
   return parts
 }
 
-function groupOf(group: string, found: readonly unknown[], named: Record<string, string | undefined>): string {
-  const value = /^\d$/.test(group) ? found[Number(group)] : named[group]
+function groupText(group: string, match: readonly unknown[], named: Record<string, string | undefined>): string {
+  const value = /^\d$/.test(group) ? match[Number(group)] : named[group]
   return typeof value === 'string' ? value : ''
 }
 

@@ -1,5 +1,5 @@
 import { headerName } from '../../http/option-kinds.js'
-import { methodName, pathPattern } from '../../rules/schema/request-kinds.js'
+import { methodName, pathPattern } from '../../rules/schema/fields/request-kinds.js'
 import { givenAlias } from '../../validation/fields.js'
 import type { Kind } from '../../validation/kind.js'
 import { text } from '../../validation/kinds.js'

@@ -4,23 +4,23 @@ import { matchesPath } from '../../core/matching/paths/path-search.js'
 import { withHead } from '../../core/rule.js'
 import type { EdgeHeaders } from '../../http/edge-request.js'
 
-/** As much of a request as routes are chosen by. */
+/** The parts of a request that predicates use. */
 export interface RoutedRequest {
   readonly method: string
-  /** Normalised, as rules see it. */
+  /** Normalized, as for rules. */
   readonly path: string
-  /** Behind the question mark, as it was sent. */
+  /** The raw query, without the question mark. */
   readonly query: string
   /** Without a port, in lower case. */
   readonly host: string
   readonly headers: EdgeHeaders
-  /** Of the real client, as far as trusted proxies say; asked only where an address matters. */
+  /** The client IP behind trusted proxies. Computed only if a predicate needs it. */
   clientIp(): string | undefined
 }
 
 export type Predicate = (request: RoutedRequest) => boolean
 
-/** Patterns as in rules, so letter case does not matter. */
+/** Patterns as in rules: letter case is ignored. */
 export function pathIs(patterns: readonly string[]): Predicate {
   const compiled = patterns.map((pattern) => compilePathPattern(pattern))
   return ({ path }) => compiled.some((pattern) => matchesPath(pattern, path))
@@ -32,7 +32,7 @@ export function methodIs(methods: readonly string[]): Predicate {
   return ({ method }) => upper.includes(method)
 }
 
-/** Patterns of labels, as paths are of segments: `*.example.org` is one label more, `**.example.org` any number. */
+/** Labels match like path segments: `*` in `*.example.org` is one label, `**` any number of labels. */
 export function hostIs(patterns: readonly string[]): Predicate {
   const compiled = patterns.map((pattern) => compilePathPattern(asPath(pattern.toLowerCase())))
   return ({ host }) => host !== '' && compiled.some((pattern) => matchesPath(pattern, asPath(host)))
@@ -40,7 +40,7 @@ export function hostIs(patterns: readonly string[]): Predicate {
 
 const asPath = (host: string): string => `/${host.replaceAll('.', '/')}`
 
-/** The header is there and, if it has to, one of its values matches as a whole. */
+/** The header is present and, if there is a pattern, one of its values matches as a whole. */
 export function headerIs(name: string, pattern: RegExp | undefined): Predicate {
   const lower = name.toLowerCase()
   return ({ headers }) => {
@@ -51,7 +51,7 @@ export function headerIs(name: string, pattern: RegExp | undefined): Predicate {
   }
 }
 
-/** The same for a parameter of the query. */
+/** The query parameter is present and, if there is a pattern, one of its values matches as a whole. */
 export function queryIs(name: string, pattern: RegExp | undefined): Predicate {
   return ({ query }) => {
     if (query === '') return false
@@ -67,7 +67,7 @@ export function remoteAddressIs(networks: readonly Cidr[]): Predicate {
   }
 }
 
-/** Matches a whole value, as the Spring Cloud Gateway does; undefined if it is no regular expression. */
+/** A regular expression that matches a whole value, as in Spring Cloud Gateway; undefined if `text` is invalid. */
 export function wholeMatch(text: string): RegExp | undefined {
   try {
     return new RegExp(`^(?:${text})$`, 's')

@@ -5,19 +5,19 @@ import type { HeaderChange } from './header-change.js'
 import type { PathChange } from './path-change.js'
 import type { Predicate } from './predicates.js'
 
-/** Which requests go where, and what is changed on the way. */
+/** A route: the requests it matches, their upstream, and the changes to requests and responses. */
 export interface Route {
   readonly id: string
   readonly origin: Origin
-  /** All must hold. */
+  /** A request matches if all predicates hold. */
   readonly predicates: readonly Predicate[]
-  /** Asked in this order; the first that refuses decides. */
+  /** Checked in this order. The first limit that rejects the request decides. */
   readonly limits: readonly GuardOverrides[]
   readonly pathChanges: readonly PathChange[]
   readonly requestHeaders: readonly HeaderChange[]
   readonly responseHeaders: readonly HeaderChange[]
-  /** Whether the upstream is told the Host that the client asked for, rather than its own. */
+  /** Forward the Host header of the client instead of the upstream's own host. */
   readonly preservesHost: boolean
-  /** Undefined: those of all upstreams. */
+  /** Default: the timeouts of the gateway. */
   readonly timeouts: RouteTimeouts | undefined
 }

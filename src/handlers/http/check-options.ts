@@ -1,54 +1,45 @@
-import { FluxGateError } from '../../core/errors.js'
+import { configInvalid } from '../../validation/config-invalid.js'
+import { type Kind, secret } from '../../validation/kind.js'
+import { callback, codeValue, oneOf, text, textMatching, wholeNumber } from '../../validation/kinds.js'
+import { checkOptions } from '../../validation/options.js'
+import type { HttpHandlerOptions } from './http-handler.js'
 
-type Test = (value: unknown) => boolean
+const source = 'Options of HttpHandler'
+const maxTimerMs = 2 ** 31 - 1
 
-const isObject: Test = (value) => typeof value === 'object' && value !== null
-const isFunction: Test = (value) => typeof value === 'function'
-const isText: Test = (value) => typeof value === 'string'
-const isWhole =
-  (from: number): Test =>
-  (value) =>
-    Number.isSafeInteger(value) && (value as number) >= from
+const hasMethod = (value: unknown, name: string): boolean =>
+  typeof value === 'object' && value !== null && typeof (value as Record<string, unknown>)[name] === 'function'
 
-/** What each option may be, and how that is said to people. */
-const kinds: Readonly<Record<string, readonly [Test, string]>> = {
-  url: [isText, 'http://host:port or https://host:port'],
-  token: [
-    (value) => isText(value) && /^[\x21-\x7e]+$/.test(value as string),
-    'visible ASCII, which a header can carry',
-  ],
-  timeoutMs: [(value) => typeof value === 'number' && value > 0 && value < 2 ** 31, 'milliseconds above 0'],
-  connectTimeoutMs: [(value) => typeof value === 'number' && value >= 0 && value < 2 ** 31, 'milliseconds from 0'],
-  failures: [isWhole(1), 'a whole number from 1'],
-  openMs: [(value) => typeof value === 'number' && value >= 0, 'milliseconds from 0'],
-  onStoreFailure: [(value) => ['LOCAL', 'ALLOW', 'DENY'].includes(value as string), 'LOCAL, ALLOW or DENY'],
-  fallback: [
-    (value) => isObject(value) && isFunction((value as { check?: unknown }).check),
-    'a Handler, such as a gate',
-  ],
-  maxConcurrentWaits: [isWhole(0), 'a whole number from 0'],
-  headers: [(value) => Array.isArray(value) && value.every(isText), 'a list of names'],
-  connections: [isWhole(1), 'a whole number from 1'],
-  tls: [isObject, 'an object of options of node:tls'],
-  clock: [(value) => isObject(value) && isFunction((value as { now?: unknown }).now), 'an object with now()'],
-  onError: [isFunction, 'a function'],
-  onStateChange: [isFunction, 'a function'],
+const milliseconds = (allowed: string, isValid: (value: number) => boolean): Kind<number> =>
+  codeValue(allowed, (value) => typeof value === 'number' && isValid(value))
+
+const kinds: Readonly<Record<keyof HttpHandlerOptions, Kind<unknown>>> = {
+  url: secret({ ...text, allowed: 'http://host:port or https://host:port' }),
+  token: secret(textMatching('printable ASCII characters without spaces', /^[!-~]+$/)),
+  timeoutMs: milliseconds('a number of milliseconds greater than 0', (value) => value > 0 && value <= maxTimerMs),
+  connectTimeoutMs: milliseconds('a number of milliseconds from 0', (value) => value >= 0 && value <= maxTimerMs),
+  failures: wholeNumber(1, Number.MAX_SAFE_INTEGER),
+  openMs: milliseconds('a number of milliseconds from 0', (value) => value >= 0),
+  onStoreFailure: oneOf(['LOCAL', 'ALLOW', 'DENY'] as const),
+  fallback: codeValue('a Handler, such as a gate', (value) => hasMethod(value, 'check')),
+  maxConcurrentWaits: wholeNumber(0, Number.MAX_SAFE_INTEGER),
+  headers: codeValue(
+    'a list of header names',
+    (value) => Array.isArray(value) && value.every((name) => typeof name === 'string'),
+  ),
+  connections: wholeNumber(1, Number.MAX_SAFE_INTEGER),
+  tls: codeValue('an object of options of node:tls', (value) => typeof value === 'object' && value !== null),
+  clock: codeValue('an object with now()', (value) => hasMethod(value, 'now')),
+  onError: callback,
+  onStateChange: callback,
 }
 
-/** A misspelt option must not silently do nothing. What was found is not shown: it may be a secret. */
+/** Throws for unknown and invalid options instead of ignoring them. */
 export function checkHttpOptions(options: unknown): void {
-  if (!isObject(options)) throw invalid('found no options; allowed: an object with url, and others.')
-  for (const [name, value] of Object.entries(options as object)) {
-    if (value === undefined) continue
-    const kind = Object.hasOwn(kinds, name) ? kinds[name] : undefined
-    if (kind === undefined) throw invalid(`${name} is not an option; allowed: ${Object.keys(kinds).join(', ')}.`)
-    const [test, allowed] = kind
-    if (!test(value)) throw invalid(`${name}: found something else; allowed: ${allowed}.`)
-  }
+  checkOptions(source, options, kinds, 'an object with url')
   const { onStoreFailure, fallback } = options as { onStoreFailure?: unknown; fallback?: unknown }
   if (onStoreFailure === 'LOCAL' && fallback === undefined)
-    throw invalid('onStoreFailure: found LOCAL without a fallback; allowed: LOCAL with one, ALLOW or DENY.')
+    throw invalid('onStoreFailure', 'must be ALLOW or DENY without a fallback; received LOCAL')
 }
 
-export const invalid = (message: string): FluxGateError =>
-  new FluxGateError('FLUXGATE_CONFIG_INVALID', `HttpHandler: ${message}`)
+export const invalid = (path: string, message: string): Error => configInvalid(source, [{ path, message }])

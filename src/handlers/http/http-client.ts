@@ -6,6 +6,7 @@ import type { Clock } from '../../core/clock.js'
 import { FluxGateError, messageOf } from '../../core/errors.js'
 import { type Deadline, Deadlines } from '../../core/scheduling/deadlines.js'
 import { Hold } from '../../core/scheduling/hold.js'
+import { hiddenValue } from '../../validation/kind.js'
 import { invalid } from './check-options.js'
 
 export interface HttpClientOptions {
@@ -184,11 +185,9 @@ function parseJson(text: string): unknown {
 }
 
 function parseUrl(url: string): URL {
-  const found = URL.canParse(url) ? new URL(url) : undefined
-  const isPlain = found?.username === '' && found.password === '' && found.search === '' && found.hash === ''
-  if (found !== undefined && isPlain && ['http:', 'https:'].includes(found.protocol)) return found
-  // The URL is not shown, because it may contain a password.
-  throw invalid(
-    'url must be http://host:port or https://host:port, without credentials, query or fragment. Pass the token as token.',
-  )
+  const parsed = URL.canParse(url) ? new URL(url) : undefined
+  const isPlain = parsed?.username === '' && parsed.password === '' && parsed.search === '' && parsed.hash === ''
+  if (parsed !== undefined && isPlain && ['http:', 'https:'].includes(parsed.protocol)) return parsed
+  const allowed = 'http://host:port or https://host:port, without credentials, query or fragment'
+  throw invalid('url', `${hiddenValue(allowed)}. Pass the token as the option token`)
 }

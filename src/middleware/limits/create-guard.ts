@@ -16,7 +16,7 @@ import {
   watchIdentitySources,
 } from '../../http/identity-sources.js'
 import type { SingleRuleInput } from '../../rules/schema/input.js'
-import { parseRule } from '../../rules/schema/schema.js'
+import { parseRule } from '../../rules/schema/parse-rules.js'
 import { memoryStore } from '../../stores/memory/memory-store.js'
 import { checkEdgeOptions, isEdgeOption } from './edge-options.js'
 

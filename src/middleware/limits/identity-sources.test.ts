@@ -3,7 +3,7 @@ import type { RuleSet } from '../../core/rule.js'
 import type { RuleSetProvider } from '../../core/rule-set-provider.js'
 import { createFluxGate } from '../../gate/create-flux-gate.js'
 import type { RuleInput, RuleSetInput } from '../../rules/schema/input.js'
-import { parseRuleSets } from '../../rules/schema/schema.js'
+import { parseRuleSets } from '../../rules/schema/parse-rules.js'
 import { createGuard, type RateLimitOptions } from './create-guard.js'
 
 const warnings: string[] = []

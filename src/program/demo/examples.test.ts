@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { parseRuleSets } from '../../rules/schema/schema.js'
+import { parseRuleSets } from '../../rules/schema/parse-rules.js'
 import { findDemoExamples } from './examples.js'
 
 const hints = (...rules: object[]) => findDemoExamples(parseRuleSets({ id: 'default', rules }), {})

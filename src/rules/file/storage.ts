@@ -4,7 +4,7 @@ import { inSlices } from '../../core/scheduling/steps.js'
 import { formatOf } from '../document/document.js'
 import { digestOfFile, digestSteps, encodeSteps, readRulesFile, unreadable } from '../document/rules-file.js'
 import { fileFingerprint, watchFile } from '../document/watch-file.js'
-import { unchangingRuleSets } from '../schema/schema.js'
+import { immutableRuleSets } from '../schema/parse-rules.js'
 import { ruleSetsIn } from '../store/document-sets.js'
 import { copyRuleSet, type ValidatedRuleSet } from '../store/rule-document.js'
 import type { ExistingRuleSet, RuleStorage } from '../store/rule-storage.js'
@@ -35,7 +35,7 @@ export function fileStorage(file: string, shown: string): RuleStorage {
     const { text, digest } = await readRulesFile(file, shown)
     if (parsed?.digest === digest) return parsed
     const read = await inSlices(rulesTextSteps(text, format, shown))
-    await inSlices(unchangingRuleSets(read.document, shown))
+    await inSlices(immutableRuleSets(read.document, shown))
     parsed = { digest, ...read }
     return parsed
   }

@@ -6,7 +6,7 @@ import { expect, it } from 'vitest'
 import { FluxGateError } from '../../core/errors.js'
 import { type Band, maxFillTicks, type Rule, type RuleSet } from '../../core/rule.js'
 import { parseDocument } from '../document/document.js'
-import { parseRuleSets } from './schema.js'
+import { parseRuleSets } from './parse-rules.js'
 
 const documents = 20_000
 const seed = Number(process.env.FLUXGATE_SEED ?? Date.now() % 2 ** 32)

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { parseDocument } from '../document/document.js'
-import { bandKinds } from './band-schema.js'
+import { bandKinds } from './fields/band-schema.js'
+import { parseRule, parseRuleSets, ruleSetKinds } from './parse-rules.js'
 import { ruleKinds } from './rule-schema.js'
-import { parseRule, parseRuleSets, ruleSetKinds } from './schema.js'
 
 const reference = readFileSync(new URL('../../../docs/reference/rules.md', import.meta.url), 'utf8')
 const examples = [...reference.matchAll(/^```(\w+)( \w+)?\n(.*?)^```$/gms)].map(

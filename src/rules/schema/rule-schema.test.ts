@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Rule } from '../../core/rule.js'
-import { checkRuleSets, parseRuleSets } from './schema.js'
+import { checkRuleSets, parseRuleSets } from './parse-rules.js'
 
 const bands = [{ capacity: 10, window: '1s' }]
 const document = (rule: object) => ({ ruleSets: [{ id: 's', rules: [{ id: 'r', bands, ...rule }] }] })

@@ -5,12 +5,12 @@ import { type Fields, type FieldValues, givenAlias, isObject, itemsOf, openField
 import type { ValidationIssues } from '../../validation/issues.js'
 import { described, type Kind, structured, wrongValue } from '../../validation/kind.js'
 import { boolean, identifier, instant, oneOf, text, wholeNumber } from '../../validation/kinds.js'
-import { labelBands } from './band-labels.js'
-import { algorithmKind, bandKinds, bandList, type DraftBand, maxBands, readBand } from './band-schema.js'
-import { whenKind } from './condition-schema.js'
-import { copyJson } from './free-json.js'
-import { keyKinds, readKeys } from './key-schema.js'
-import { methods, pathPattern } from './request-kinds.js'
+import { labelBands } from './fields/band-labels.js'
+import { algorithmKind, bandKinds, bandList, type DraftBand, maxBands, readBand } from './fields/band-schema.js'
+import { whenKind } from './fields/condition-schema.js'
+import { copyJson } from './fields/json-value.js'
+import { keyKinds, readKeys } from './fields/key-schema.js'
+import { methods, pathPattern } from './fields/request-kinds.js'
 
 const policyKind = oneOf(['REJECT', 'WAIT_FOR_REFILL'] as const, [['REJECT_REQUEST', 'REJECT']])
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { FluxGateError } from '../../core/errors.js'
-import { checkRuleSets, parseRule } from './schema.js'
+import { checkRuleSets, parseRule } from './parse-rules.js'
 
 const bands = [{ capacity: 10, window: '1s' }]
 const document = (rule: object) => ({ ruleSets: [{ id: 's', rules: [{ id: 'r', bands, ...rule }] }] })

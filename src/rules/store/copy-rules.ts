@@ -1,5 +1,5 @@
 import type { Edit, PageQuery, RuleSetDocument, RuleStore } from '../../core/rule-store.js'
-import { parseRuleSets } from '../schema/schema.js'
+import { parseRuleSets } from '../schema/parse-rules.js'
 import { ruleSetsIn } from './document-sets.js'
 import { withoutStoreFields } from './rule-document.js'
 

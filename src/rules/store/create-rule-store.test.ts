@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { finish } from '../../core/scheduling/steps.js'
 import { ruleStoreContract } from '../../testing/index.js'
-import { maxRulesPerSet } from '../schema/schema.js'
+import { maxRulesPerSet } from '../schema/parse-rules.js'
 import { createRuleStore } from './create-rule-store.js'
 import { validateRuleSet } from './rule-document.js'
 import type { ExistingRuleSet, NumberedEntry, RuleSetState, RuleStorage } from './rule-storage.js'

@@ -5,7 +5,7 @@ import type { EditedRules } from '../../core/rule-set-provider.js'
 import type { Edit, RuleDocument, RuleSetDocument, RuleStore } from '../../core/rule-store.js'
 import { filterInSteps, inSlices, manyPerStep, type Steps, sortInSteps } from '../../core/scheduling/steps.js'
 import type { RuleRequirement } from '../check-provided-rules.js'
-import { unchangingRuleSets } from '../schema/schema.js'
+import { immutableRuleSets } from '../schema/parse-rules.js'
 import { buildPage, isNumber, isRank, isText, parsePageQuery } from './page.js'
 import {
   checkEdit,
@@ -94,7 +94,7 @@ export function createRuleStore(storage: RuleStorage, { clock = systemClock }: {
       open()
       const document = await (storage.loadDocument?.() ??
         storage.readAll().then((sets) => inSlices(documentOfSets(sets))))
-      return inSlices(unchangingRuleSets(document, source))
+      return inSlices(immutableRuleSets(document, source))
     },
     onEdit(listener) {
       listeners.add(listener)

@@ -7,8 +7,8 @@ import { omitUndefined } from '../../core/omit-undefined.js'
 import type { Edit, HistoryEntry, RuleDocument, RuleSetHead } from '../../core/rule-store.js'
 import { eachInSteps, manyPerStep, mapInSteps, type Steps, sortInSteps } from '../../core/scheduling/steps.js'
 import { noIssues, rulesInvalid } from '../../validation/issues.js'
-import { crowdedGlob } from '../schema/crowded-globs.js'
-import { maxRulesPerSet } from '../schema/schema.js'
+import { maxRulesPerSet } from '../schema/parse-rules.js'
+import { similarGlobsIssue } from '../schema/similar-globs.js'
 import { compareDocuments, isSameRule, setDocument, type ValidatedRuleSet, versionOf } from './rule-document.js'
 import type { ExistingRuleSet, RuleSetChange, RuleSetState } from './rule-storage.js'
 
@@ -125,8 +125,8 @@ function* checkRuleInSet(
       'id',
       `must not exceed the limit of ${maxRulesPerSet} rules in a rule set. Split it into several rule sets`,
     )
-  const crowded = yield* crowdedGlob(rule, others, caseSensitive === true)
-  if (crowded !== undefined) issues.add('path', crowded)
+  const message = yield* similarGlobsIssue(rule, others, caseSensitive === true)
+  if (message !== undefined) issues.add('path', message)
   if (issues.count > 0) throw rulesInvalid('The rule', issues)
 }
 

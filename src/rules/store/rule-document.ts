@@ -6,9 +6,8 @@ import type { RuleDocument, RuleSetDocument } from '../../core/rule-store.js'
 import { mapInSteps, type Steps, sortInSteps } from '../../core/scheduling/steps.js'
 import { noIssues, rulesInvalid } from '../../validation/issues.js'
 import type { RuleRequirement } from '../check-provided-rules.js'
-import { copyJson } from '../schema/free-json.js'
+import { copyJson } from '../schema/fields/json-value.js'
 import { readRule } from '../schema/rule-schema.js'
-import { ruleSetSteps } from '../schema/schema.js'
 import type { ExistingRuleSet, RuleSearch } from './rule-storage.js'
 
 /** Fields that the store sets. Values in an edit are ignored. */

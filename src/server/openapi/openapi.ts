@@ -1,5 +1,5 @@
 import { STATUS_CODES } from 'node:http'
-import { overrideKeyKind } from '../../rules/schema/override-schema.js'
+import { overrideKeyKind } from '../../rules/schema/overrides/override-schema.js'
 import type { JsonSchema as Json } from '../../validation/kind.js'
 import { identifier } from '../../validation/kinds.js'
 import type { ResponseSpec, Route } from '../request/route.js'

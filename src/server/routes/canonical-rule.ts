@@ -1,6 +1,6 @@
 import type { RuleDocument, RuleSetDocument } from '../../core/rule-store.js'
 import { manyPerStep, mapInSteps, type Steps } from '../../core/scheduling/steps.js'
-import { algorithmKind } from '../../rules/schema/band-schema.js'
+import { algorithmKind } from '../../rules/schema/fields/band-schema.js'
 
 /**
  * A rule as the OpenAPI document describes it: `algorithm` has its canonical name, because rules may spell it `token-bucket`

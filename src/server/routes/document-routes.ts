@@ -1,6 +1,6 @@
 import { FluxGateError, type ValidationIssue } from '../../core/errors.js'
 import { inSlices } from '../../core/scheduling/steps.js'
-import { checkSteps } from '../../rules/schema/schema.js'
+import { checkSteps } from '../../rules/schema/parse-rules.js'
 import { validateRule } from '../../rules/store/rule-document.js'
 import type { ApiParts } from '../api-parts.js'
 import { json, type Route, route } from '../request/route.js'

@@ -1,4 +1,4 @@
-import { balanceAtDescription, expiryDescription, overrideKinds } from '../../rules/schema/override-schema.js'
+import { balanceAtDescription, expiryDescription, overrideKinds } from '../../rules/schema/overrides/override-schema.js'
 import { object } from '../../validation/structures.js'
 import { cursorSchema, dateTime, listOf } from './common-schemas.js'
 

@@ -1,6 +1,7 @@
 /** Bodies of rules and rule sets. `rules/schema` describes and validates rules; these schemas are for the OpenAPI document. */
+
+import { ruleSetKinds } from '../../rules/schema/parse-rules.js'
 import { ruleKinds } from '../../rules/schema/rule-schema.js'
-import { ruleSetKinds } from '../../rules/schema/schema.js'
 import { described, withSchema } from '../../validation/kind.js'
 import { anyValue, boolean, boundedText, oneOf, text, wholeNumber } from '../../validation/kinds.js'
 import { nullable, object } from '../../validation/structures.js'

@@ -1,7 +1,7 @@
 import { Command, Option } from 'commander'
 import { jsonText, onOneLine } from '../../../core/json/written-json.js'
 import type { RuleSetDocument } from '../../../core/rule-store.js'
-import { parseRuleSets } from '../../../rules/schema/schema.js'
+import { parseRuleSets } from '../../../rules/schema/parse-rules.js'
 import { importRules } from '../../../rules/store/copy-rules.js'
 import { ruleSetsIn } from '../../../rules/store/document-sets.js'
 import { exitStatus } from '../../exit-status.js'

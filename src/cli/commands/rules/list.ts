@@ -1,6 +1,6 @@
 import { Command } from 'commander'
 import type { RuleDocument, RuleSetDocument } from '../../../core/rule-store.js'
-import { parseRuleSets } from '../../../rules/schema/schema.js'
+import { parseRuleSets } from '../../../rules/schema/parse-rules.js'
 import { exportRules } from '../../../rules/store/copy-rules.js'
 import { exitStatus } from '../../exit-status.js'
 import { formatDuration } from '../../output/format-duration.js'

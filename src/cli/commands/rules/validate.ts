@@ -1,6 +1,6 @@
 import { Command } from 'commander'
 import { FluxGateError, type ValidationIssue } from '../../../core/errors.js'
-import { checkRuleSets } from '../../../rules/schema/schema.js'
+import { checkRuleSets } from '../../../rules/schema/parse-rules.js'
 import { exitStatus } from '../../exit-status.js'
 import { type Paint, paintFor, print, printJson } from '../../output/output.js'
 import { readDocument } from './document.js'

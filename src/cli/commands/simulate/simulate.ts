@@ -1,6 +1,6 @@
 import { Command, Option } from 'commander'
 import { type AlgorithmName, algorithmNames, type Band, maxCapacity, maxLogCapacity } from '../../../core/rule.js'
-import { parseRule } from '../../../rules/schema/schema.js'
+import { parseRule } from '../../../rules/schema/parse-rules.js'
 import { recordedTraffic, simulateBands } from '../../../simulate/index.js'
 import { UsageError } from '../../failure.js'
 import { algorithms, duration, positiveNumber, wholeNumber } from '../../options/option-values.js'

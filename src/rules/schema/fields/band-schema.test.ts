@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import type { Band } from '../../core/rule.js'
-import { checkRuleSets, parseRuleSets } from './schema.js'
+import type { Band } from '../../../core/rule.js'
+import { checkRuleSets, parseRuleSets } from '../parse-rules.js'
 
 const document = (bands: unknown, rule: object = {}) => ({
   ruleSets: [{ id: 's', rules: [{ id: 'r', ...rule, bands }] }],

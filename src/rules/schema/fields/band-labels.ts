@@ -1,6 +1,6 @@
-import { bandLabel } from '../../core/band-label.js'
-import type { Band } from '../../core/rule.js'
-import { placeOf, quoted, type ValidationIssues } from '../../validation/issues.js'
+import { bandLabel } from '../../../core/band-label.js'
+import type { Band } from '../../../core/rule.js'
+import { placeOf, quoted, type ValidationIssues } from '../../../validation/issues.js'
 import type { DraftBand } from './band-schema.js'
 
 /**

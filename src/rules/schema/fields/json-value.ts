@@ -1,6 +1,6 @@
-import { keepText, writtenText } from '../../core/json/written-json.js'
-import { isObject, itemsOf } from '../../validation/fields.js'
-import { describeValue, placeOf, type ValidationIssues } from '../../validation/issues.js'
+import { keepText, writtenText } from '../../../core/json/written-json.js'
+import { isObject, itemsOf } from '../../../validation/fields.js'
+import { describeValue, placeOf, type ValidationIssues } from '../../../validation/issues.js'
 
 const maxDepth = 100
 export const maxNodes = 100_000

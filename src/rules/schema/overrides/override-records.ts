@@ -1,7 +1,7 @@
-import { FluxGateError } from '../../core/errors.js'
-import type { Rule } from '../../core/rule.js'
-import { isObject } from '../../validation/fields.js'
-import { wrongValue } from '../../validation/kind.js'
+import { FluxGateError } from '../../../core/errors.js'
+import type { Rule } from '../../../core/rule.js'
+import { isObject } from '../../../validation/fields.js'
+import { wrongValue } from '../../../validation/kind.js'
 import { overrideKey, type ParsedOverride, parseOverride } from './override-schema.js'
 
 const bandColumns = ['label', 'capacity', 'window', 'refillTokens', 'algorithm', 'refill']
@@ -18,13 +18,13 @@ export function rowDocument(columns: readonly string[], row: readonly string[]):
     Object.fromEntries(
       cells
         .filter(([name]) => names.includes(name))
-        .map(([name, text]) => [name, numbers.includes(name) ? numberOr(text) : text]),
+        .map(([name, text]) => [name, numbers.includes(name) ? numberOrText(text) : text]),
     )
   const band = part(bandColumns)
   return { ...part(otherColumns), ...(Object.keys(band).length > 0 && { bands: [band] }) }
 }
 
-const numberOr = (text: string): string | number => (/^\d{1,15}$/.test(text) ? Number(text) : text)
+const numberOrText = (text: string): string | number => (/^\d{1,15}$/.test(text) ? Number(text) : text)
 
 const maxCached = 10_000
 

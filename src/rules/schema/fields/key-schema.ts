@@ -1,9 +1,9 @@
-import { type LimitScope, limitScopes, type Rule } from '../../core/rule.js'
-import { type Fields, type FieldValues, givenAlias } from '../../validation/fields.js'
-import { quoted } from '../../validation/issues.js'
-import { described, type Kind, withSchema } from '../../validation/kind.js'
-import { identifier, oneOf } from '../../validation/kinds.js'
-import { list } from '../../validation/structures.js'
+import { type LimitScope, limitScopes, type Rule } from '../../../core/rule.js'
+import { type Fields, type FieldValues, givenAlias } from '../../../validation/fields.js'
+import { quoted } from '../../../validation/issues.js'
+import { described, type Kind, withSchema } from '../../../validation/kind.js'
+import { identifier, oneOf } from '../../../validation/kinds.js'
+import { list } from '../../../validation/structures.js'
 
 const maxKeyFields = 16
 const plainFields = ['IP', 'USER_ID', 'API_KEY', 'METHOD', 'PATH']

@@ -1,8 +1,6 @@
 /**
  * Validates rule documents from files, stores and code and converts them to rules. The rest of the code trusts the result.
  * Validation continues after an issue, so that users see all issues at once.
- *
- * It does not use a schema library, because those skip checks across fields as soon as one field is invalid.
  */
 import type { ValidationIssue } from '../../core/errors.js'
 import { omitUndefined } from '../../core/omit-undefined.js'
@@ -12,8 +10,8 @@ import { type FieldValues, isObject, itemsOf, openFields } from '../../validatio
 import { noIssues, quoted, rulesInvalid, type ValidationIssues } from '../../validation/issues.js'
 import { described, wrongValue } from '../../validation/kind.js'
 import { anyValue, boolean, identifier, oneOf, text, wholeNumber } from '../../validation/kinds.js'
-import { checkGlobs } from './crowded-globs.js'
 import { readRule, readSingleRule } from './rule-schema.js'
+import { checkGlobs } from './similar-globs.js'
 
 /** The fields of a rule set. `version` is set by rule stores; it is accepted so that a rule set can be saved as it was read. */
 export const ruleSetKinds = {
@@ -48,8 +46,8 @@ export function* ruleSetSteps(document: unknown, source = 'The rules'): Steps<Ru
 
 const parsed = new WeakMap<object, readonly RuleSet[]>()
 
-/** As `ruleSetSteps`, of a document that nobody changes any more: it is parsed once. */
-export function* unchangingRuleSets(document: unknown, source?: string): Steps<readonly RuleSet[]> {
+/** Like `ruleSetSteps`, for an immutable document: the result is cached. */
+export function* immutableRuleSets(document: unknown, source?: string): Steps<readonly RuleSet[]> {
   const known = isObject(document) || Array.isArray(document) ? parsed.get(document) : undefined
   if (known !== undefined) return known
   const ruleSets = Object.freeze(yield* ruleSetSteps(document, source))

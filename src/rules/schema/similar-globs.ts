@@ -5,8 +5,8 @@ import type { RuleDocument } from '../../core/rule-store.js'
 import { manyPerStep, type Steps } from '../../core/scheduling/steps.js'
 import type { ValidationIssues } from '../../validation/issues.js'
 
-/** A request tries each of these globs, so there are few. */
-export const maxAlike = 100
+/** A request tries each similar glob, so their number is limited. */
+export const maxSimilarGlobs = 100
 
 /**
  * Reports rules whose path exceeds the limit on similar globs. A glob with one `*` is found by an index on its prefix and
@@ -26,13 +26,13 @@ export function* checkGlobs(
   }
 }
 
-/** What is wrong with the path of a rule that is added to others; undefined if nothing is. */
-export function* crowdedGlob(
+/** Returns a message if adding `rule` to the others would exceed the limit. */
+export function* similarGlobsIssue(
   rule: RuleDocument,
   others: readonly RuleDocument[],
   caseSensitive: boolean,
 ): Steps<string | undefined> {
-  if (!hasCounted(pathOf(rule))) return undefined
+  if (!hasComplexGlob(pathOf(rule))) return undefined
   const count = globCounter(caseSensitive)
   for (const [index, other] of others.entries()) {
     if (index % manyPerStep === 0) yield
@@ -41,32 +41,31 @@ export function* crowdedGlob(
   return count(pathOf(rule))
 }
 
-/** Empty where it is left out. */
 const pathOf = ({ path }: RuleDocument): string => (typeof path === 'string' ? path : '')
 
-/** Nearly all paths have no such glob, and this is all that they cost. */
-const hasCounted = (path: string): boolean => /\?|\*[^/*]+\*/.test(path)
+/** A cheap test that rules out nearly all paths. */
+const hasComplexGlob = (path: string): boolean => /\?|\*[^/*]+\*/.test(path)
 
-/** Counts the globs of one path after the other; returns what is wrong with a path that has one too many. */
+/** Returns a function that counts the globs of a path, and returns a message once a limit is exceeded. */
 function globCounter(caseSensitive: boolean): (path: string) => string | undefined {
-  const alike = new Map<string, Set<string>>()
+  const groups = new Map<string, Set<string>>()
   return (path) => {
-    if (!hasCounted(path)) return undefined
+    if (!hasComplexGlob(path)) return undefined
     let before = ''
     for (const { kind, text } of compilePathPattern(path, caseSensitive).segments) {
-      if (kind === 'glob' && isCrowded(alike, before, text))
-        return `must be one of at most ${maxAlike} similar globs; "${text}" exceeds the limit for globs with "?" or several "*" in the same position with the same start and end`
+      if (kind === 'glob' && exceedsLimit(groups, before, text))
+        return `must be one of at most ${maxSimilarGlobs} similar globs; "${text}" exceeds the limit for globs with "?" or several "*" in the same position with the same start and end`
       before += `/${text}`
     }
     return undefined
   }
 }
 
-function isCrowded(alike: Map<string, Set<string>>, before: string, text: string): boolean {
+function exceedsLimit(groups: Map<string, Set<string>>, before: string, text: string): boolean {
   const { prefix, middle, suffix } = compileGlob(text)
   if (middle === '*' || middle === '?*') return false
-  const place = JSON.stringify([before, prefix, suffix])
-  const globs = alike.get(place) ?? new Set()
-  alike.set(place, globs.add(text))
-  return globs.size > maxAlike
+  const group = JSON.stringify([before, prefix, suffix])
+  const globs = groups.get(group) ?? new Set()
+  groups.set(group, globs.add(text))
+  return globs.size > maxSimilarGlobs
 }

@@ -1,7 +1,7 @@
-import { pathPatternIssue } from '../../core/matching/paths/path-pattern.js'
-import type { Kind } from '../../validation/kind.js'
-import { textMatching } from '../../validation/kinds.js'
-import { oneOrMore } from '../../validation/structures.js'
+import { pathPatternIssue } from '../../../core/matching/paths/path-pattern.js'
+import type { Kind } from '../../../validation/kind.js'
+import { textMatching } from '../../../validation/kinds.js'
+import { oneOrMore } from '../../../validation/structures.js'
 
 const maxMethods = 64
 export const maxPathLength = 1_024

@@ -1,5 +1,5 @@
-import { algorithmTraits } from '../../core/algorithm-traits.js'
-import { durationText } from '../../core/band-label.js'
+import { algorithmTraits } from '../../../core/algorithm-traits.js'
+import { durationText } from '../../../core/band-label.js'
 import {
   type AlgorithmName,
   algorithmNames,
@@ -9,12 +9,12 @@ import {
   maxLogCapacity,
   maxWindowTicks,
   minWindowTicks,
-} from '../../core/rule.js'
-import { durationForms, durationTicks } from '../../validation/duration.js'
-import { type FieldValues, givenAlias } from '../../validation/fields.js'
-import { described, type JsonSchema, type Kind } from '../../validation/kind.js'
-import { durationSchema, identifier, oneOf, wholeNumber } from '../../validation/kinds.js'
-import { list, object } from '../../validation/structures.js'
+} from '../../../core/rule.js'
+import { durationForms, durationTicks } from '../../../validation/duration.js'
+import { type FieldValues, givenAlias } from '../../../validation/fields.js'
+import { described, type JsonSchema, type Kind } from '../../../validation/kind.js'
+import { durationSchema, identifier, oneOf, wholeNumber } from '../../../validation/kinds.js'
+import { list, object } from '../../../validation/structures.js'
 
 /** Ignores case, `-` and `_`: `token-bucket`, `TOKEN_BUCKET` and `tokenBucket` are equal. */
 export const algorithmKind: Kind<AlgorithmName> = {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { FluxGateError } from '../../core/errors.js'
-import { checkRuleSets, parseRuleSets } from './schema.js'
+import { checkRuleSets, parseRuleSets } from './parse-rules.js'
 
 const rule = { id: 'r', bands: [{ capacity: 10, window: '1s' }] }
 const issuesIn = (document: unknown) => checkRuleSets(document).errors.map(({ path, message }) => `${path}: ${message}`)

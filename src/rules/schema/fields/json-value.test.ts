@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import { jsonText } from '../../core/json/written-json.js'
-import type { Rule } from '../../core/rule.js'
-import { parseDocument } from '../document/document.js'
-import { checkRuleSets, parseRuleSets } from './schema.js'
+import { jsonText } from '../../../core/json/written-json.js'
+import type { Rule } from '../../../core/rule.js'
+import { parseDocument } from '../../document/document.js'
+import { checkRuleSets, parseRuleSets } from '../parse-rules.js'
 
 const bands = [{ capacity: 10, window: '1s' }]
 const document = (rule: object) => ({ ruleSets: [{ id: 's', rules: [{ id: 'r', bands, ...rule }] }] })
