@@ -208,7 +208,7 @@ describe('the check itself', () => {
     ['middleware/express.ts', 'express'],
     ['stores/redis/redis-store.ts', 'ioredis'],
     ['rules/store/page.ts', 'mongodb'],
-    ['algorithms/token-bucket.test.ts', '../rules/schema/schema.js'],
+    ['algorithms/token-bucket.test.ts', '../rules/schema/parse-rules.js'],
     ['core/rule.ts', 'vitest'],
     ['core/rule.ts', '../../package.json'],
     ['gate/gate.ts', '../redis.js'],
