@@ -7,6 +7,7 @@ import { mapInSteps, type Steps, sortInSteps } from '../../core/scheduling/steps
 import { noIssues, rulesInvalid } from '../../validation/issues.js'
 import type { RuleRequirement } from '../check-provided-rules.js'
 import { copyJson } from '../schema/fields/json-value.js'
+import { ruleSetSteps } from '../schema/parse-rules.js'
 import { readRule } from '../schema/rule-schema.js'
 import type { ExistingRuleSet, RuleSearch } from './rule-storage.js'
 

@@ -29,7 +29,7 @@ class ByText<Value> {
 /**
  * Indexes the globs of one path level by their literal prefix and suffix. A search takes at most one lookup per distinct
  * prefix length, and per distinct suffix length below it. The cost grows only with the number of globs that share both
- * prefix and suffix, which `rules/crowded-globs` limits.
+ * prefix and suffix, which `rules/similar-globs` limits.
  */
 export class GlobIndex<Item> {
   readonly #byPrefix = new ByText<ByText<Entry<Item>[]>>()
