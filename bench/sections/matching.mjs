@@ -119,7 +119,7 @@ function asking(name, matcher, request) {
       let last
       for (let i = 0; i < order.length; i++) {
         const request = /** @type {typeof requests[number]} */ (requests[/** @type {number} */ (order[i])])
-        last = matcher.match(request, /** @type {string} */ (matcher.readPath(request)))
+        last = matcher.match(request, /** @type {string} */ (matcher.interpretPath(request)))
         if (last.length === 1) allowed++
       }
       return { allowed, last }

@@ -1,6 +1,6 @@
 /** HTTP client for a FluxGate server. The token comes from the environment, because process arguments are visible to all users. */
 import { messageOf } from '../core/errors.js'
-import { jsonText, parseJson } from '../core/json/written-json.js'
+import { jsonText, parseJson } from '../core/json/source-text.js'
 import { ServerError, UsageError } from './failure.js'
 
 export interface ServerResponse {

@@ -4,7 +4,7 @@ import { redisSettings } from '../config/store.js'
 import { omitUndefined } from '../core/omit-undefined.js'
 import type { FluxGateOptions } from './options.js'
 
-/** What a gate is made of, by configuration. */
+/** Converts a configuration to the options of a gate. */
 export function gateOptions(config: Config): FluxGateOptions {
   const { store, ratelimit, reload, waitForRefill } = config
   const { defaultRuleSetId, missingRuleBehavior, ipv6Prefix, onStoreFailure, localShare } = ratelimit
@@ -30,15 +30,15 @@ export function gateOptions(config: Config): FluxGateOptions {
   }
 }
 
-/** Options with what their configuration file adds; without one, neither files nor the environment are looked at. */
+/** Merges the options with their configuration file. Without `config`, reads neither files nor the environment. */
 export async function readGateOptions(options: FluxGateOptions): Promise<FluxGateOptions> {
-  const { config: path, ...asked } = options
+  const { config: path, ...explicit } = options
   if (path === undefined) return options
   const configured = gateOptions(await loadConfig({ path, env: process.env, cwd: process.cwd() }))
   return {
     ...configured,
-    ...omitUndefined(asked),
-    reload: { ...configured.reload, ...omitUndefined(asked.reload ?? {}) },
-    waitForRefill: { ...configured.waitForRefill, ...omitUndefined(asked.waitForRefill ?? {}) },
+    ...omitUndefined(explicit),
+    reload: { ...configured.reload, ...omitUndefined(explicit.reload ?? {}) },
+    waitForRefill: { ...configured.waitForRefill, ...omitUndefined(explicit.waitForRefill ?? {}) },
   }
 }

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https'
 import type { Duplex } from 'node:stream'
-import { readPath } from '../core/matching/paths/normalise-path.js'
+import { interpretPath } from '../core/matching/paths/normalise-path.js'
 import type { ClientIpOf } from '../http/client-ip/client-ip.js'
 import type { IsTrustedProxy } from '../http/client-ip/trusted-proxies.js'
 import { ClientConnections } from '../http/connections/client-connections.js'
@@ -151,7 +151,7 @@ export class Gateway {
    */
   #findRoute(request: ClientRequest): ActiveRoute | Answer {
     const found = this.#matchRoute(request)
-    const interpretations = /[%;]/.test(request.url) ? readPath(request.url) : request.path
+    const interpretations = /[%;]/.test(request.url) ? interpretPath(request.url) : request.path
     if (typeof interpretations !== 'string') {
       const { method, query, host, headers } = request
       const routed = { method, query, host, headers, clientIp: () => request.clientIp() }

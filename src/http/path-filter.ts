@@ -1,5 +1,5 @@
 import { FluxGateError } from '../core/errors.js'
-import { readPath } from '../core/matching/paths/normalise-path.js'
+import { interpretPath } from '../core/matching/paths/normalise-path.js'
 import { compilePathPattern, pathPatternIssue } from '../core/matching/paths/path-pattern.js'
 import { matchesPath } from '../core/matching/paths/path-search.js'
 
@@ -23,7 +23,7 @@ export function compilePathFilter(options: PathFilterOptions): ((path: string) =
     return included.length === 0 || included.some((pattern) => matchesPath(pattern, normal))
   }
   return (path) => {
-    const read = readPath(path)
+    const read = interpretPath(path)
     return typeof read === 'string' ? isLimited(read) : read.some(isLimited)
   }
 }

@@ -1,7 +1,7 @@
 /** Standard output. Colours are used only on a terminal; pipes and files receive plain text. */
 import { relative, resolve } from 'node:path'
 import type { WriteStream } from 'node:tty'
-import { jsonText } from '../../core/json/written-json.js'
+import { jsonText } from '../../core/json/source-text.js'
 
 export type Colour = 'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'cyan'
 export type Paint = (colour: Colour, text: string) => string

@@ -121,7 +121,7 @@ function* matchedCharges(
   }
 
   return (context, permits) => {
-    const path = matcher.readPath(context)
+    const path = matcher.interpretPath(context)
     if (typeof path === 'string') return chargesFor(context, permits, path)
     return mergeCharges(path, (reading) => chargesFor(context, permits, reading, reading))
   }

@@ -15,7 +15,7 @@ function matcherOf(rules: readonly Rule[], caseSensitive = false) {
   const matcher = compileRules({ id: 'set', strategy: 'all', caseSensitive, rules })
   return {
     match(context: RequestContext) {
-      const read = matcher.readPath(context)
+      const read = matcher.interpretPath(context)
       return matcher.match(context, typeof read === 'string' ? read : (read[0] as string))
     },
   }

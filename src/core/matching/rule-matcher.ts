@@ -2,16 +2,16 @@ import type { RequestContext } from '../request-context.js'
 import { countsByPath, type Rule, type RuleSet } from '../rule.js'
 import { finish, type Steps, sortInSteps } from '../scheduling/steps.js'
 import { lookUp } from './condition-index.js'
-import { readPath } from './paths/normalise-path.js'
+import { interpretPath } from './paths/normalise-path.js'
 import { capturedFrom } from './paths/path-search.js'
 import { pathTreeSteps } from './paths/path-tree.js'
 import { compileLeaves, type Leaf, type Match, matchOf, none, type RuleMatches } from './rule-leaf.js'
 
 export interface RuleMatcher {
   /** The normalised path of a request, or all interpretations if servers interpret it differently. */
-  readPath(context: RequestContext): string | readonly string[]
+  interpretPath(context: RequestContext): string | readonly string[]
   /**
-   * All enabled rules that apply to a request with this path (one of `readPath`), by descending priority, ties by id.
+   * All enabled rules that apply to a request with this path (one of `interpretPath`), by descending priority, ties by id.
    * The array is valid until the next call.
    */
   match(context: RequestContext, path: string): readonly Match[]
@@ -24,15 +24,15 @@ export const compileRules = (ruleSet: RuleSet): RuleMatcher =>
 /** As `compileRules`, for rules in order of rank. */
 export function* matcherSteps(rules: readonly Rule[], caseSensitive: boolean): Steps<RuleMatcher> {
   const readsPath = !rules.every((rule) => isForEveryPath(rule) && !countsByPath(rule))
-  const pathOf = readsPath ? ({ path }: RequestContext) => readPath(path, caseSensitive) : () => '/'
+  const pathOf = readsPath ? ({ path }: RequestContext) => interpretPath(path, caseSensitive) : () => '/'
   if (rules.every(isForEveryRequest)) {
     const all = rules.map(matchOf)
-    return { readPath: pathOf, match: () => all }
+    return { interpretPath: pathOf, match: () => all }
   }
   const tree = yield* pathTreeSteps(yield* compileLeaves(rules, caseSensitive))
   const single: Match[] = []
   return {
-    readPath: pathOf,
+    interpretPath: pathOf,
     match(context, path) {
       const method = upperCase(context.method)
       const count = tree.find(path)

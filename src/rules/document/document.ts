@@ -1,5 +1,5 @@
 import type { FluxGateError } from '../../core/errors.js'
-import { compactJson, type JsonPath } from '../../core/json/json-places.js'
+import { compactJson, type JsonPath } from '../../core/json/json-ranges.js'
 import { finish, type Steps } from '../../core/scheduling/steps.js'
 import { noIssues, rulesInvalid } from '../../validation/issues.js'
 import { parseJsonSteps, type TextIssue } from './json-text.js'

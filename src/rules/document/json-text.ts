@@ -2,8 +2,8 @@
  * An incremental JSON parser that reports the position of the first syntax error and rejects duplicate keys. `JSON.parse`
  * does not always report a position, silently keeps the last of two duplicate keys, and blocks the event loop for long texts.
  */
-import type { JsonPath } from '../../core/json/json-places.js'
-import { asWritten, keepText, type Layout } from '../../core/json/written-json.js'
+import type { JsonPath } from '../../core/json/json-ranges.js'
+import { keepLayout, keepSourceText, type Layout } from '../../core/json/source-text.js'
 import { finish, type Steps } from '../../core/scheduling/steps.js'
 
 export interface TextIssue {
@@ -43,7 +43,7 @@ export function* jsonValueSteps(text: string): Steps<unknown> {
   throw new SyntaxError(`not JSON: at character ${read.issue.offset + 1}, ${read.issue.message}`)
 }
 
-export function* parseJsonSteps(text: string, { layout = asWritten, onPlace }: JsonOptions = {}): Steps<JsonResult> {
+export function* parseJsonSteps(text: string, { layout = keepLayout, onPlace }: JsonOptions = {}): Steps<JsonResult> {
   const open: OpenContainer[] = []
   /** Path of the current member, outermost first. */
   const path: (string | number)[] = []
@@ -96,7 +96,7 @@ export function* parseJsonSteps(text: string, { layout = asWritten, onPlace }: J
     else setMember(value, String(last), member)
     if (attributesDepth === path.length) {
       attributesDepth = undefined
-      if (typeof member === 'object' && member !== null) keepText(member, layout(text.slice(start, offset)))
+      if (typeof member === 'object' && member !== null) keepSourceText(member, layout(text.slice(start, offset)))
     }
     path.pop()
   }

@@ -15,8 +15,8 @@ import {
   Parser,
   type YAMLMap,
 } from 'yaml'
-import { compactJson } from '../../core/json/json-places.js'
-import { keepText } from '../../core/json/written-json.js'
+import { compactJson } from '../../core/json/json-ranges.js'
+import { keepSourceText } from '../../core/json/source-text.js'
 import { finish, type Steps } from '../../core/scheduling/steps.js'
 import { printable, quoted } from '../../validation/issues.js'
 import { jsonIssue, maxDepth, type TextIssue } from './json-text.js'
@@ -132,7 +132,7 @@ function* plainValue(
   /** Keeps the source text of `attributes` that a rule store wrote as JSON, which is valid YAML. */
   const keepIfJson = (value: object, { range }: YAMLMap): void => {
     const written = text.slice(range?.[0], range?.[1])
-    if (jsonIssue(written) === undefined) keepText(value, compactJson(written))
+    if (jsonIssue(written) === undefined) keepSourceText(value, compactJson(written))
   }
   const value = yield* outerValue(contents, outerDepth)
   return { value, hasAnchors: anchors.size > 0 }

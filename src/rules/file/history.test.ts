@@ -2,7 +2,7 @@ import { appendFile, mkdtemp, readFile, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import { parseJson } from '../../core/json/written-json.js'
+import { parseJson } from '../../core/json/source-text.js'
 import type { NumberedEntry } from '../store/rule-storage.js'
 import { appendHistory, readHistory } from './history.js'
 

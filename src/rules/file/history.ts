@@ -1,5 +1,5 @@
 import { open, readFile, stat, writeFile } from 'node:fs/promises'
-import { jsonChunksSteps, onOneLine } from '../../core/json/written-json.js'
+import { jsonChunksSteps, onOneLine } from '../../core/json/source-text.js'
 import { inSlices } from '../../core/scheduling/steps.js'
 import { parseJsonSteps } from '../document/json-text.js'
 import type { NumberedEntry } from '../store/rule-storage.js'

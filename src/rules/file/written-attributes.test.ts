@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { compactJson } from '../../core/json/json-places.js'
-import { jsonText, parseJson } from '../../core/json/written-json.js'
+import { compactJson } from '../../core/json/json-ranges.js'
+import { jsonText, parseJson } from '../../core/json/source-text.js'
 import { fileRuleStore } from './file-rule-store.js'
 
 const space = fc.constantFrom('', '', '', ' ', '  ', '\t', '\n', '\r\n  ')

@@ -3,10 +3,10 @@
  *
  * Some servers do not support all JSON values: names with a dot or `$`, nested lists, strings with NUL or unpaired
  * surrogates. Such a field is stored as null, with its JSON text in `asJson`. `attributes` with source text to keep
- * (`core/json/written-json`) are stored both as a value and as JSON text; an edit of the value takes precedence.
+ * (`core/json/source-text`) are stored both as a value and as JSON text; an edit of the value takes precedence.
  */
 import { createHash } from 'node:crypto'
-import { jsonText, keepText, writtenText } from '../../core/json/written-json.js'
+import { jsonText, keepSourceText, sourceTextOf } from '../../core/json/source-text.js'
 import type { RuleDocument } from '../../core/rule-store.js'
 import { isObject, itemsOf } from '../../validation/fields.js'
 import { jsonIssue } from '../document/json-text.js'
@@ -42,7 +42,7 @@ export function encodeFields(fields: Readonly<Record<string, unknown>>): MongoDo
   const asJson: Record<string, string> = {}
   for (const [name, value] of Object.entries(fields)) {
     packed[name] = isRepresentable(value, 0) ? value : null
-    if (packed[name] === null || writtenText(value) !== undefined) asJson[name] = jsonText(value)
+    if (packed[name] === null || sourceTextOf(value) !== undefined) asJson[name] = jsonText(value)
   }
   return Object.keys(asJson).length === 0 ? packed : { ...packed, asJson }
 }
@@ -60,7 +60,7 @@ export function decodeFields(document: MongoDocument): Record<string, unknown> {
 }
 
 function withText(value: unknown, text: unknown): unknown {
-  if (typeof text === 'string' && isObject(value) && jsonIssue(text) === undefined) keepText(value, text)
+  if (typeof text === 'string' && isObject(value) && jsonIssue(text) === undefined) keepSourceText(value, text)
   return value
 }
 

@@ -4,7 +4,7 @@
  * then applied to the documents of the rules, by that process or by another one that finds it incomplete.
  */
 import { randomUUID } from 'node:crypto'
-import { jsonTextSteps } from '../../core/json/written-json.js'
+import { jsonTextSteps } from '../../core/json/source-text.js'
 import { omitUndefined } from '../../core/omit-undefined.js'
 import type { HistoryEntry, RuleDocument, RuleSetHead } from '../../core/rule-store.js'
 import { mapInSteps, type Steps } from '../../core/scheduling/steps.js'

@@ -1,4 +1,4 @@
-import { jsonTextSteps } from '../../core/json/written-json.js'
+import { jsonTextSteps } from '../../core/json/source-text.js'
 import type { HistoryEntry } from '../../core/rule-store.js'
 import type { Steps } from '../../core/scheduling/steps.js'
 import { jsonValueSteps } from '../document/json-text.js'

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { type Clock, systemClock } from '../../core/clock.js'
 import { FluxGateError } from '../../core/errors.js'
-import { jsonText, jsonTextSteps, parseJson } from '../../core/json/written-json.js'
+import { jsonText, jsonTextSteps, parseJson } from '../../core/json/source-text.js'
 import type { RuleDocument } from '../../core/rule-store.js'
 import { inSlices, mapInSteps } from '../../core/scheduling/steps.js'
 import type { RedisConnection } from '../../redis/client/connection.js'

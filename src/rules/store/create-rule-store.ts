@@ -1,6 +1,6 @@
 import { type Clock, systemClock } from '../../core/clock.js'
 import { FluxGateError } from '../../core/errors.js'
-import { copyWritten } from '../../core/json/written-json.js'
+import { copyWithSourceText } from '../../core/json/source-text.js'
 import type { EditedRules } from '../../core/rule-set-provider.js'
 import type { Edit, RuleDocument, RuleSetDocument, RuleStore } from '../../core/rule-store.js'
 import { filterInSteps, inSlices, manyPerStep, type Steps, sortInSteps } from '../../core/scheduling/steps.js'
@@ -137,20 +137,20 @@ export function createRuleStore(storage: RuleStorage, { clock = systemClock }: {
       const { enabled } = query
       const q = query.q === '' ? undefined : query.q?.toLowerCase()
       const found = await findRules(ruleSetId, { q, enabled, after, limit: limit + 1 })
-      return buildPage(found.map(copyWritten), limit, (rule) => [priorityOf(rule), rule.id])
+      return buildPage(found.map(copyWithSourceText), limit, (rule) => [priorityOf(rule), rule.id])
     },
     async getRule(ruleSetId, ruleId) {
       open()
       if (storage.readRule !== undefined) return storage.readRule(ruleSetId, ruleId)
       const found = (await storage.read(ruleSetId)).rules.find(({ id }) => id === ruleId)
-      return found && copyWritten(found)
+      return found && copyWithSourceText(found)
     },
     async putRule(ruleSetId, document, editOptions) {
       open()
       const requested = validateRule(document, requirements, ruleSetId)
       const { stored, change } = await edit(ruleSetId, editOptions, (context) => planPutRule(context, requested))
       const before = stored.rules.find(({ id }) => id === requested.id)
-      return { document: copyWritten((change?.put[0] ?? before) as RuleDocument), created: before === undefined }
+      return { document: copyWithSourceText((change?.put[0] ?? before) as RuleDocument), created: before === undefined }
     },
     async deleteRule(ruleSetId, ruleId, editOptions) {
       open()

@@ -1,6 +1,6 @@
 /** Rules as stored documents: the fields of the author, and those that the store adds. */
 import type { ValidationIssue } from '../../core/errors.js'
-import { copyWritten, isWrittenAlike } from '../../core/json/written-json.js'
+import { copyWithSourceText, hasSameSourceText } from '../../core/json/source-text.js'
 import type { RuleSet } from '../../core/rule.js'
 import type { RuleDocument, RuleSetDocument } from '../../core/rule-store.js'
 import { mapInSteps, type Steps, sortInSteps } from '../../core/scheduling/steps.js'
@@ -86,7 +86,7 @@ export function compareDocuments(a: RuleDocument, b: RuleDocument): number {
 }
 
 /** Compares two rules without the store fields. The order of a rule's fields is ignored; the order inside them and the source text of `attributes` are not. */
-export const isSameRule = (a: RuleDocument, b: RuleDocument): boolean => isWrittenAlike(ownFields(a), ownFields(b))
+export const isSameRule = (a: RuleDocument, b: RuleDocument): boolean => hasSameSourceText(ownFields(a), ownFields(b))
 
 const ownFields = (document: RuleDocument): unknown =>
   Object.entries(withoutStoreFields(document)).sort(([a], [b]) => (a < b ? -1 : 1))
@@ -111,7 +111,7 @@ export function* setDocument({ head, version, rules }: ExistingRuleSet): Steps<R
 /** Like `setDocument`, as a copy that callers may modify. */
 export function* copyOfSetDocument(stored: ExistingRuleSet): Steps<RuleSetDocument> {
   const { rules, ...head } = yield* setDocument(stored)
-  return { ...head, rules: yield* mapInSteps(rules, copyWritten) }
+  return { ...head, rules: yield* mapInSteps(rules, copyWithSourceText) }
 }
 
 /** All rule sets in a stable order, so that unchanged rules give an equal document. */

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { messageOf } from '../../core/errors.js'
-import { jsonText } from '../../core/json/written-json.js'
+import { jsonText } from '../../core/json/source-text.js'
 import { withoutOrigin } from '../../core/matching/paths/normalise-path.js'
 import { inSlices } from '../../core/scheduling/steps.js'
 import { problemMediaType } from '../../http/problem.js'

@@ -1,10 +1,10 @@
-import { jsonPlaces } from '../../core/json/json-places.js'
-import { jsonText, keepText, writtenText } from '../../core/json/written-json.js'
+import { findJsonRanges } from '../../core/json/json-ranges.js'
+import { jsonText, keepSourceText, sourceTextOf } from '../../core/json/source-text.js'
 
 /** Applies a JSON merge patch (RFC 7396). Members that the patch does not name keep their order and their exact text. */
 export function mergePatch(target: unknown, patch: unknown): unknown {
   if (!isObject(patch)) return patch
-  if (writtenText(target) !== undefined || writtenText(patch) !== undefined) return mergedWriting(target, patch)
+  if (sourceTextOf(target) !== undefined || sourceTextOf(patch) !== undefined) return mergedWriting(target, patch)
   const merged = new Map<string, unknown>(isObject(target) ? Object.entries(target) : [])
   for (const [name, value] of Object.entries(patch)) {
     if (value === null) merged.delete(name)
@@ -17,7 +17,7 @@ export function mergePatch(target: unknown, patch: unknown): unknown {
 function mergedWriting(target: unknown, patch: object): object {
   const text = mergedText(isObject(target) ? jsonText(target) : '', jsonText(patch))
   const merged = JSON.parse(text) as object
-  keepText(merged, text)
+  keepSourceText(merged, text)
   return merged
 }
 
@@ -34,7 +34,7 @@ function mergedText(target: string, patch: string): string {
 }
 
 const membersOf = (text: string): (readonly [string, string])[] =>
-  jsonPlaces(text, () => true).map(({ path, start, end }) => [String(path[0]), text.slice(start, end)])
+  findJsonRanges(text, () => true).map(({ path, start, end }) => [String(path[0]), text.slice(start, end)])
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { jsonText, parseJson } from '../../core/json/written-json.js'
+import { jsonText, parseJson } from '../../core/json/source-text.js'
 import { by, field, rule, type WithRuleStore } from './fixtures.js'
 
 /** The part of the rule store contract about attributes, which are preserved byte for byte. */

@@ -1,6 +1,6 @@
 import { Decimal128, Int32, Long, ObjectId } from 'mongodb'
 import { describe, expect, it } from 'vitest'
-import { jsonText, parseJson } from '../../../src/core/json/written-json.js'
+import { jsonText, parseJson } from '../../../src/core/json/source-text.js'
 import type { RuleDocument } from '../../../src/core/rule-store.js'
 import { digestOf, fromMongo, toMongo } from '../../../src/rules/mongo/document.js'
 

@@ -1,5 +1,5 @@
 import { Command, Option } from 'commander'
-import { jsonText, onOneLine } from '../../../core/json/written-json.js'
+import { jsonText, onOneLine } from '../../../core/json/source-text.js'
 import type { RuleSetDocument } from '../../../core/rule-store.js'
 import { parseRuleSets } from '../../../rules/schema/parse-rules.js'
 import { importRules } from '../../../rules/store/copy-rules.js'

@@ -1,5 +1,5 @@
 /** Compares two versions of a rule set, rule by rule and field by field. */
-import { isWrittenAlike } from '../../../core/json/written-json.js'
+import { hasSameSourceText } from '../../../core/json/source-text.js'
 import type { RuleDocument, RuleSetDocument } from '../../../core/rule-store.js'
 import { isSameRule, withoutStoreFields } from '../../../rules/store/rule-document.js'
 
@@ -60,6 +60,6 @@ function fieldChanges(
 ): FieldChange[] {
   const names = [...new Set([...Object.keys(before), ...Object.keys(after)])]
   return names
-    .filter((field) => !isWrittenAlike(before[field], after[field]))
+    .filter((field) => !hasSameSourceText(before[field], after[field]))
     .map((field) => ({ field, before: before[field], after: after[field] }))
 }

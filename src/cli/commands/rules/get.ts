@@ -1,6 +1,6 @@
 import { Command } from 'commander'
 import { stringify } from 'yaml'
-import { onOneLine, withWriting } from '../../../core/json/written-json.js'
+import { onOneLine, withSourceTexts } from '../../../core/json/source-text.js'
 import { exportRules } from '../../../rules/store/copy-rules.js'
 import { print, printJson } from '../../output/output.js'
 import { printNotFound } from './list.js'
@@ -60,7 +60,7 @@ export function rulesExportCommand(): Command {
 /** Keeps numbers and key order as they were written, and does not wrap lines. */
 function printDocument(document: unknown, { json }: DocumentOptions): void {
   if (json) printJson(document)
-  else print(withWriting(document, yamlText, onOneLine).trimEnd())
+  else print(withSourceTexts(document, yamlText, onOneLine).trimEnd())
 }
 
 const yamlText = (document: unknown): string => stringify(document, { lineWidth: 0, aliasDuplicateObjects: false })

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { normalisePath, readPath } from './normalise-path.js'
+import { interpretPath, normalisePath } from './normalise-path.js'
 
 describe('normalisePath', () => {
   it.each([
@@ -178,7 +178,7 @@ describe('normalisePath', () => {
   })
 })
 
-describe('readPath', () => {
+describe('interpretPath', () => {
   it.each([
     ['//x/login', '/login'],
     ['///x/login', '/login'],
@@ -201,7 +201,7 @@ describe('readPath', () => {
     ['/files/../x', '/files/../x'],
     ['/files/%2e%2E/x', '/files/../x'],
     ['/files\\x', '/files%5Cx'],
-  ])('also interprets %s as %s', (path, reading) => expect(readPath(path)).toContain(reading))
+  ])('also interprets %s as %s', (path, reading) => expect(interpretPath(path)).toContain(reading))
 
   it.each([
     ['/login', '/login'],
@@ -211,15 +211,15 @@ describe('readPath', () => {
     ['/a%20b', '/a%20b'],
     ['/caf%C3%A9/', '/caf%C3%A9'],
     [undefined, '/'],
-  ])('has a single interpretation of %s', (path, reading) => expect(readPath(path)).toBe(reading))
+  ])('has a single interpretation of %s', (path, reading) => expect(interpretPath(path)).toBe(reading))
 
   it('returns the normalised path first, no duplicates, and a bounded number of interpretations', () => {
     const path = '//h/x;%2F..\\A//./%5C;..//..;/b%2f'.repeat(100)
-    const readings = readPath(path)
+    const readings = interpretPath(path)
     expect(readings[0]).toBe(normalisePath(path))
     expect(new Set(readings).size).toBe(readings.length)
     expect(readings.length).toBeLessThanOrEqual(25)
-    expect(readPath(path, true)[0]).toBe(normalisePath(path, true))
+    expect(interpretPath(path, true)[0]).toBe(normalisePath(path, true))
   })
 })
 

@@ -1,5 +1,5 @@
 import { canonicalCharacters, canonicalPath, foldPath } from './characters.js'
-import { otherReadings, withoutDots } from './spellings.js'
+import { otherInterpretations, withoutDots } from './spellings.js'
 
 /**
  * Normalises a path, so that another spelling of it does not bypass a limit. Removes the query, the fragment, dot segments
@@ -15,13 +15,13 @@ export function normalisePath(path: string | null | undefined, caseSensitive = f
  * Returns the normalised path. If servers interpret the path differently, returns all interpretations, the normalised path
  * first. A limit applies to the request if it applies to one of them.
  */
-export function readPath(path: string | null | undefined, caseSensitive = false): string | readonly string[] {
+export function interpretPath(path: string | null | undefined, caseSensitive = false): string | readonly string[] {
   if (path === undefined || path === null) return '/'
   const normal = normalSpelling(path, caseSensitive)
   if (normal !== undefined) return normal
   const text = pathOnly(path)
   const first = normalised(text, caseSensitive)
-  const alternatives = otherReadings(text, caseSensitive)
+  const alternatives = otherInterpretations(text, caseSensitive)
   return alternatives === undefined || alternatives.size === 1 ? first : [...new Set([first, ...alternatives])]
 }
 

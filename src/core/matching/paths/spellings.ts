@@ -4,7 +4,7 @@ import { canonicalPath } from './characters.js'
  * All interpretations of a path that servers read differently, or undefined for a path with only one interpretation, which
  * nearly all paths are. A limit that applies to one interpretation applies to the request, because the upstream is unknown here.
  */
-export function otherReadings(path: string, caseSensitive: boolean): ReadonlySet<string> | undefined {
+export function otherInterpretations(path: string, caseSensitive: boolean): ReadonlySet<string> | undefined {
   if (!/[;\\]|%(?:2f|5c|3b|2e)|\/\.|^\/\//i.test(path)) return undefined
   // Browsers and URL parsers treat a backslash as a slash, routers do not, and some servers decode `%2F` and `%5C` first.
   const text = canonicalPath(path, caseSensitive)

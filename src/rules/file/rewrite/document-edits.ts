@@ -1,5 +1,5 @@
 import { isMap, isScalar, isSeq, type Node, parseDocument, type YAMLSeq } from 'yaml'
-import { isWrittenAlike, writtenText } from '../../../core/json/written-json.js'
+import { hasSameSourceText, sourceTextOf } from '../../../core/json/source-text.js'
 import { isObject } from '../../../validation/fields.js'
 import type { DocumentFormat } from '../../document/document.js'
 import { matchItems, matchNames } from './match-items.js'
@@ -56,8 +56,8 @@ export function documentEdits(
 
   /** `present` is the current value of the node. */
   function change(node: Node | null, present: unknown, value: unknown, replace: (value: unknown) => void): void {
-    if (node !== null && isWrittenAlike(present, value)) return
-    const isWhole = writtenText(present) !== undefined || writtenText(value) !== undefined
+    if (node !== null && hasSameSourceText(present, value)) return
+    const isWhole = sourceTextOf(present) !== undefined || sourceTextOf(value) !== undefined
     const isChanged =
       !isWhole &&
       ((isMap(node) && isObject(value) && changeMap(node as AnyMap, present as Members, value)) ||

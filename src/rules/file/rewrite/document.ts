@@ -5,7 +5,7 @@
  */
 import { type Node, parseDocument as parseYaml, visit } from 'yaml'
 import { FluxGateError } from '../../../core/errors.js'
-import { isWrittenAlike, jsonText } from '../../../core/json/written-json.js'
+import { hasSameSourceText, jsonText } from '../../../core/json/source-text.js'
 import { type DocumentFormat, maxDocumentLength } from '../../document/document.js'
 import { isSingleSet } from '../../store/document-sets.js'
 import { documentEdits, type Rewriting } from './document-edits.js'
@@ -72,7 +72,7 @@ function inList(text: string, format: DocumentFormat): string {
 function parseIfEqual(wanted: unknown, text: string, format: DocumentFormat): RulesText | undefined {
   try {
     const read = readRulesText(Buffer.from(text).toString(), format)
-    return isWrittenAlike(read.document, wanted) ? read : undefined
+    return hasSameSourceText(read.document, wanted) ? read : undefined
   } catch {
     return undefined
   }

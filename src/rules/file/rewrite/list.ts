@@ -1,6 +1,6 @@
 /** Rewrites a long list of rules one by one. Unchanged rules keep their text and the comments above them. */
 
-import { holdsWriting } from '../../../core/json/written-json.js'
+import { hasSourceText } from '../../../core/json/source-text.js'
 import { eachInSteps, manyPerStep, mapInSteps, type Steps } from '../../../core/scheduling/steps.js'
 import { isObject } from '../../../validation/fields.js'
 import type { DocumentFormat } from '../../document/document.js'
@@ -105,7 +105,7 @@ function* jsonItems(text: string, { starts, end }: RuleOffsets, change: ListChan
     }
     const rendered = space + indentedJson(rule, indent, unit)
     // Output of JSON.stringify always parses back to the rule. Source text of a client may not, so it is verified.
-    if (holdsWriting(rule) && !isJsonOf(`[${rendered}]`, [rule])) return undefined
+    if (hasSourceText(rule) && !isJsonOf(`[${rendered}]`, [rule])) return undefined
     items.push(rendered)
   }
   return items

@@ -3,7 +3,7 @@
  * list, because that step parses a whole document. Rules are then kept, rewritten, added and removed one by one.
  */
 
-import { isWrittenAlike } from '../../../core/json/written-json.js'
+import { hasSameSourceText } from '../../../core/json/source-text.js'
 import type { Steps } from '../../../core/scheduling/steps.js'
 import type { DocumentFormat } from '../../document/document.js'
 import { isSingleSet, ruleSetsIn } from '../../store/document-sets.js'
@@ -47,7 +47,7 @@ function hasSameFrame(from: unknown, to: unknown): boolean {
   const [before, after] = [ruleSetsIn(from), ruleSetsIn(to)]
   if (Array.isArray(from) !== Array.isArray(to) || isSingleSet(from) !== isSingleSet(to)) return false
   const frame = (set: Fields): Fields => ({ ...set, rules: rulesOf(set).length > 0 })
-  return before.length === after.length && isWrittenAlike(before.map(frame), after.map(frame))
+  return before.length === after.length && hasSameSourceText(before.map(frame), after.map(frame))
 }
 
 /** The rules of a list after the first one. */

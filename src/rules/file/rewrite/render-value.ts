@@ -1,6 +1,6 @@
 /** Renders values for insertion into a document: as block YAML, flow YAML or JSON. */
 import { Document, isCollection, isScalar, type ToStringOptions, visit } from 'yaml'
-import { onOneLine, withWriting, writtenText } from '../../../core/json/written-json.js'
+import { onOneLine, sourceTextOf, withSourceTexts } from '../../../core/json/source-text.js'
 import { isObject } from '../../../validation/fields.js'
 
 const options: ToStringOptions = { indent: 2, lineWidth: 0, doubleQuotedMinMultiLineLength: Number.MAX_SAFE_INTEGER }
@@ -20,17 +20,17 @@ export const blockYaml = (value: unknown, indent: string): string =>
 
 /** JSON with one indentation `unit` per level, or on one line if `unit` is undefined. */
 export const indentedJson = (value: unknown, indent: string, unit: string | undefined): string =>
-  withWriting(value, (marked) => JSON.stringify(marked, null, unit).replaceAll('\n', `\n${indent}`))
+  withSourceTexts(value, (marked) => JSON.stringify(marked, null, unit).replaceAll('\n', `\n${indent}`))
 
 /** True if block YAML renders the value on lines of its own. */
 export function needsLines(value: unknown): boolean {
   if (Array.isArray(value)) return value.length > 0
-  return isObject(value) && Object.keys(value).length > 0 && writtenText(value) === undefined
+  return isObject(value) && Object.keys(value).length > 0 && sourceTextOf(value) === undefined
 }
 
 /** Values with JSON source text are written as that text, which is valid YAML. */
 const yamlText = (value: unknown, isFlow: boolean): string =>
-  withWriting(value, (marked) => plainYaml(marked, isFlow), onOneLine)
+  withSourceTexts(value, (marked) => plainYaml(marked, isFlow), onOneLine)
 
 function plainYaml(value: unknown, isFlow: boolean): string {
   const document = new Document(value, { schema: 'core', aliasDuplicateObjects: false })

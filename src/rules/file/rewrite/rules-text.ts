@@ -1,5 +1,5 @@
 import { isMap, isSeq, type Node } from 'yaml'
-import { type JsonPath, jsonPlaces } from '../../../core/json/json-places.js'
+import { findJsonRanges, type JsonPath } from '../../../core/json/json-ranges.js'
 import { finish, mapInSteps, type Steps } from '../../../core/scheduling/steps.js'
 import { type DocumentFormat, parseDocumentSteps } from '../../document/document.js'
 import type { ParsedYaml } from '../../document/yaml-text.js'
@@ -88,7 +88,7 @@ function jsonRules(text: string) {
 
 export function jsonPlacesOf(text: string): readonly (RuleOffsets | undefined)[] {
   const { places, onPlace } = jsonRules(text)
-  for (const { path, start, end } of jsonPlaces(text, (_, path) => isRule(path))) onPlace(path, start, end)
+  for (const { path, start, end } of findJsonRanges(text, (_, path) => isRule(path))) onPlace(path, start, end)
   return places
 }
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { parseJson } from '../../../core/json/written-json.js'
+import { parseJson } from '../../../core/json/source-text.js'
 import { parseDocumentNodes } from '../../document/document.js'
 import { blockYaml } from './render-value.js'
 import { simpleYaml } from './simple-yaml.js'

@@ -2,7 +2,7 @@
  * Renders simple values, which need no quotes, as block YAML in the style of the yaml package. Most rules are such values, and
  * the package would take many times longer to render them and to verify the result.
  */
-import { writtenText } from '../../../core/json/written-json.js'
+import { sourceTextOf } from '../../../core/json/source-text.js'
 import { isObject } from '../../../validation/fields.js'
 
 /** Plain scalars that YAML always parses as strings: words and durations, but not numbers. */
@@ -32,7 +32,7 @@ function listText(list: readonly unknown[], indent: string): string | undefined 
 }
 
 function mapText(map: Readonly<Record<string, unknown>>, indent: string): string | undefined {
-  if (writtenText(map) !== undefined) return undefined
+  if (sourceTextOf(map) !== undefined) return undefined
   let text = ''
   for (const name of Object.keys(map)) {
     const value = map[name]

@@ -3,7 +3,7 @@
  * separate list, and inserted again. The value of this list and the positions of its dashes are verified first. The rest of
  * the text is not parsed again.
  */
-import { isWrittenAlike } from '../../../core/json/written-json.js'
+import { hasSameSourceText } from '../../../core/json/source-text.js'
 import { type DocumentFormat, parseDocumentNodes } from '../../document/document.js'
 import { isSingleSet, ruleSetsIn } from '../../store/document-sets.js'
 import { documentEdits, type Rewriting } from './document-edits.js'
@@ -78,7 +78,7 @@ export function placesOfList(text: string, items: unknown): RuleOffsets | undefi
   const saved = Buffer.from(text).toString()
   try {
     const { value, yaml } = parseDocumentNodes(saved, 'yaml')
-    return yaml !== undefined && isWrittenAlike(value, items) ? placesIn(text, yaml.contents) : undefined
+    return yaml !== undefined && hasSameSourceText(value, items) ? placesIn(text, yaml.contents) : undefined
   } catch {
     return undefined
   }
@@ -120,7 +120,7 @@ function inJson(
 
 export function isJsonOf(text: string, items: unknown): boolean {
   try {
-    return isWrittenAlike(parseDocumentNodes(Buffer.from(text).toString(), 'json').value, items)
+    return hasSameSourceText(parseDocumentNodes(Buffer.from(text).toString(), 'json').value, items)
   } catch {
     return false
   }
@@ -136,7 +136,7 @@ function changedSet(from: unknown, to: unknown): number {
   const changed = before.flatMap((set, index) => (set === after[index] ? [] : [index]))
   const [index = -1] = changed
   const heads = [before[index], after[index]].map((set) => ({ ...set, rules: null }))
-  return changed.length === 1 && isWrittenAlike(heads[0], heads[1]) ? index : -1
+  return changed.length === 1 && hasSameSourceText(heads[0], heads[1]) ? index : -1
 }
 
 function rulesOf(document: unknown, set: number): readonly unknown[] | undefined {

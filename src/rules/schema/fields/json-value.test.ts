@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { jsonText } from '../../../core/json/written-json.js'
+import { jsonText } from '../../../core/json/source-text.js'
 import type { Rule } from '../../../core/rule.js'
 import { parseDocument } from '../../document/document.js'
 import { checkRuleSets, parseRuleSets } from '../parse-rules.js'

@@ -1,4 +1,4 @@
-import { keepText, writtenText } from '../../../core/json/written-json.js'
+import { keepSourceText, sourceTextOf } from '../../../core/json/source-text.js'
 import { isObject, itemsOf } from '../../../validation/fields.js'
 import { describeValue, placeOf, type ValidationIssues } from '../../../validation/issues.js'
 
@@ -25,14 +25,14 @@ export function copyJson(value: unknown, path: string, issues: ValidationIssues)
     return reject(place, describeValue(from))
   }
   const copyWritten = (from: Readonly<Record<string, unknown>>, place: string, depth: number): unknown => {
-    const text = writtenText(from)
+    const text = sourceTextOf(from)
     if (text === undefined) return copyObject(from, place, depth)
     // An object inside one with source text may have source text of its own.
     const wasWritten = isWritten
     isWritten = true
     const to = copyObject(from, place, depth)
     isWritten = wasWritten
-    keepText(to, text)
+    keepSourceText(to, text)
     return to
   }
   const copyObject = (from: Readonly<Record<string, unknown>>, place: string, depth: number): object => {

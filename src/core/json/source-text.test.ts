@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { finish } from '../scheduling/steps.js'
-import { jsonPlaces } from './json-places.js'
-import { jsonChunksSteps, jsonText, jsonTextSteps, onOneLine, parseJson, writtenText } from './written-json.js'
+import { findJsonRanges } from './json-ranges.js'
+import { jsonChunksSteps, jsonText, jsonTextSteps, onOneLine, parseJson, sourceTextOf } from './source-text.js'
 
 const odd = '{"b": 1.0,"10":12345678901234567890, "2":"\\u00e9","a":1e400,"e":{},"l":[ ],"x":-0}'
 
@@ -34,7 +34,7 @@ describe('JSON with attributes', () => {
     const value = parseJson('{"attributes":{"a":1.0}}') as { attributes: { a: number } }
     value.attributes.a = 2
     expect(jsonText(value)).toBe('{"attributes":{"a":2}}')
-    expect(writtenText(value.attributes)).toBeUndefined()
+    expect(sourceTextOf(value.attributes)).toBeUndefined()
   })
 
   it('ignores nested attributes, and attributes that are not objects', () => {
@@ -62,7 +62,7 @@ describe('JSON source ranges', () => {
     fc.assert(
       fc.property(fc.jsonValue(), fc.constantFrom(undefined, 1, '\t'), (value, unit) => {
         const text = JSON.stringify(value, null, unit)
-        const places = jsonPlaces(text, (_, path) => path.length === 2)
+        const places = findJsonRanges(text, (_, path) => path.length === 2)
         const members = Object.entries(typeof value === 'object' ? (value ?? {}) : {})
         const expected = members.flatMap(([, member]) =>
           typeof member === 'object' && member !== null ? Object.values(member) : [],

@@ -6,29 +6,30 @@
 import { randomBytes } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import type { Steps } from '../scheduling/steps.js'
-import { compactJson, type JsonPath, jsonPlaces } from './json-places.js'
+import { compactJson, findJsonRanges, type JsonPath } from './json-ranges.js'
 
 const sourceTexts = new WeakMap<object, string>()
 
 /** Changes the white space of a JSON text. */
 export type Layout = (text: string) => string
 
-export const asWritten: Layout = (text) => text
+export const keepLayout: Layout = (text) => text
 
 /** As `JSON.parse`, and keeps the source text of all `attributes` objects, so that `jsonText` writes them unchanged. */
-export function parseJson(text: string, layout: Layout = asWritten): unknown {
+export function parseJson(text: string, layout: Layout = keepLayout): unknown {
   const value: unknown = JSON.parse(text)
   if (!text.includes('"attributes"')) return value
-  for (const { path, start, end } of jsonPlaces(text, (name) => name === 'attributes')) {
-    const found = valueAt(value, path)
-    if (typeof found === 'object' && found !== null) keepText(found, layout(text.slice(start, end)))
+  for (const { path, start, end } of findJsonRanges(text, (name) => name === 'attributes')) {
+    const attributes = valueAt(value, path)
+    if (typeof attributes === 'object' && attributes !== null)
+      keepSourceText(attributes, layout(text.slice(start, end)))
   }
   return value
 }
 
 /** As `JSON.stringify`, but writes objects with a kept source text as that text. `unit` is the indentation per level. */
 export const jsonText = (value: unknown, unit?: string): string =>
-  withWriting(value, (marked) => JSON.stringify(marked, null, unit))
+  withSourceTexts(value, (marked) => JSON.stringify(marked, null, unit))
 
 const longListLength = 64
 const outerLevels = 6
@@ -42,8 +43,8 @@ export function* jsonTextSteps(value: unknown): Steps<string> {
 
 const chunkLength = 128 * 1_024
 
-/** The same in UTF-8, in chunks, because one buffer of many megabytes takes its time. `layout` is applied to the members of lists. */
-export function* jsonChunksSteps(value: unknown, layout: Layout = asWritten): Steps<Buffer[]> {
+/** As `jsonTextSteps`, in UTF-8 chunks, because encoding many megabytes at once blocks the event loop. `layout` is applied to the members of lists. */
+export function* jsonChunksSteps(value: unknown, layout: Layout = keepLayout): Steps<Buffer[]> {
   const chunks: Buffer[] = []
   let text = ''
   yield* writeJson(value, (part) => {
@@ -56,9 +57,9 @@ export function* jsonChunksSteps(value: unknown, layout: Layout = asWritten): St
   return chunks
 }
 
-/** Writes the parts of a text, none of which begins or ends within a word. */
+/** Calls `write` with consecutive parts of the text. A part never starts or ends inside a word. */
 function* writeJson(value: unknown, write: (part: string) => void, levels = outerLevels): Steps<void> {
-  if (levels === 0 || typeof value !== 'object' || value === null || writtenText(value) !== undefined) {
+  if (levels === 0 || typeof value !== 'object' || value === null || sourceTextOf(value) !== undefined) {
     write(jsonText(value) ?? 'null')
     return
   }
@@ -85,39 +86,39 @@ const hasLongList = (value: unknown): boolean =>
   Object.values(value).some((member) => Array.isArray(member) && member.length > longListLength)
 
 /** Keeps the source text that was parsed to this object, unless `JSON.stringify` produces the same text. */
-export function keepText(value: object, text: string): void {
+export function keepSourceText(value: object, text: string): void {
   if (text !== JSON.stringify(value)) sourceTexts.set(value, text)
   else sourceTexts.delete(value)
 }
 
 /** The source text of an object, if it was kept and still parses to an equal object. */
-export function writtenText(value: unknown): string | undefined {
+export function sourceTextOf(value: unknown): string | undefined {
   const text = typeof value === 'object' && value !== null ? sourceTexts.get(value) : undefined
   return text !== undefined && isDeepStrictEqual(JSON.parse(text), value) ? text : undefined
 }
 
-/** Whether some part of a value was written in a way that is more than what it says. */
-export const holdsWriting = (value: unknown): boolean =>
+/** True if the value, or a part of it, has a kept source text. */
+export const hasSourceText = (value: unknown): boolean =>
   typeof value === 'object' &&
   value !== null &&
-  (writtenText(value) !== undefined || Object.values(value).some(holdsWriting))
+  (sourceTextOf(value) !== undefined || Object.values(value).some(hasSourceText))
 
-/** The same JSON in objects of its own, with what is known of how it was written. */
-export function copyWritten<T>(value: T): T {
+/** Copies a value deeply, together with its kept source texts. */
+export function copyWithSourceText<T>(value: T): T {
   if (typeof value !== 'object' || value === null) return value
   const copy: object = Array.isArray(value)
-    ? value.map(copyWritten)
+    ? value.map(copyWithSourceText)
     : // Unlike an assignment, this treats `__proto__` as an ordinary name.
-      Object.fromEntries(Object.entries(value).map(([name, member]) => [name, copyWritten(member)]))
+      Object.fromEntries(Object.entries(value).map(([name, member]) => [name, copyWithSourceText(member)]))
   const text = sourceTexts.get(value)
   if (text !== undefined) sourceTexts.set(copy, text)
   return copy as T
 }
 
 /** True if two values have the same source text, apart from insignificant white space. */
-export const isWrittenAlike = (a: unknown, b: unknown): boolean => a === b || comparable(a) === comparable(b)
+export const hasSameSourceText = (a: unknown, b: unknown): boolean => a === b || comparable(a) === comparable(b)
 
-const comparable = (value: unknown): string => withWriting([value], JSON.stringify, compactJson)
+const comparable = (value: unknown): string => withSourceTexts([value], JSON.stringify, compactJson)
 
 /** Replaces line breaks in a JSON text. Runs in linear time for any length of white space. */
 export const onOneLine: Layout = (text) =>
@@ -126,7 +127,11 @@ export const onOneLine: Layout = (text) =>
     : text
 
 /** Renders a value in which placeholders replace the objects with a kept source text, and then inserts these texts. */
-export function withWriting(value: unknown, render: (value: unknown) => string, layout: Layout = asWritten): string {
+export function withSourceTexts(
+  value: unknown,
+  render: (value: unknown) => string,
+  layout: Layout = keepLayout,
+): string {
   const texts: string[] = []
   const rendered = render(withPlaceholders(value, texts))
   return texts.length === 0 ? rendered : rendered.replace(placeholders, (_, index) => layout(texts[index] as string))
@@ -139,7 +144,7 @@ const placeholders = new RegExp(`"?${placeholder}(\\d+)e"?`, 'g')
 /** Returns the value itself if it contains no object with a kept source text. */
 function withPlaceholders(value: unknown, texts: string[]): unknown {
   if (typeof value !== 'object' || value === null) return value
-  const text = writtenText(value)
+  const text = sourceTextOf(value)
   if (text !== undefined) return `${placeholder}${texts.push(text) - 1}e`
   const before = texts.length
   if (Array.isArray(value)) {

@@ -2,7 +2,7 @@
 export type JsonPath = readonly (string | number)[]
 
 /** The range of a value in the source text. */
-export interface JsonPlace {
+export interface JsonRange {
   readonly path: JsonPath
   readonly start: number
   readonly end: number
@@ -18,11 +18,14 @@ const openBrace = 0x7b
 const closeBrace = 0x7d
 
 /**
- * Finds the source ranges of the values that `isWanted` selects. `text` must be valid JSON. Values inside a selected value are
- * not visited. `name` is the last element of `path`; the array is reused, so `isWanted` must not keep it.
+ * Finds the source ranges of the values that `isSelectedValue` selects. `text` must be valid JSON. Values inside a selected value are
+ * not visited. `name` is the last element of `path`; the array is reused, so `isSelectedValue` must not keep it.
  */
-export function jsonPlaces(text: string, isWanted: (name: string | number, path: JsonPath) => boolean): JsonPlace[] {
-  const places: JsonPlace[] = []
+export function findJsonRanges(
+  text: string,
+  isSelectedValue: (name: string | number, path: JsonPath) => boolean,
+): JsonRange[] {
+  const ranges: JsonRange[] = []
   const path: (string | number)[] = []
   let at = 0
   let isInside = false
@@ -42,11 +45,11 @@ export function jsonPlaces(text: string, isWanted: (name: string | number, path:
       path.push(haveNames ? memberName() : index)
       skipSpace()
       const start = at
-      const isPlace = !isInside && isWanted(path.at(-1) as string | number, path)
-      isInside ||= isPlace
+      const isSelected = !isInside && isSelectedValue(path.at(-1) as string | number, path)
+      isInside ||= isSelected
       value()
-      if (isPlace) places.push({ path: [...path], start, end: at })
-      isInside &&= !isPlace
+      if (isSelected) ranges.push({ path: [...path], start, end: at })
+      isInside &&= !isSelected
       path.pop()
     }
   }
@@ -70,7 +73,7 @@ export function jsonPlaces(text: string, isWanted: (name: string | number, path:
 
   skipSpace()
   value()
-  return places
+  return ranges
 }
 
 /** The end of a number, `true`, `false` or `null`. */
