@@ -43,6 +43,7 @@ it.each([
 it.each([
   ['the first packet of the connection', ['\x16\x03\x01']],
   ['a later packet with the whole request line', ['GET / HTTP/1.1\r\nHost: a\r\n\r\n', 'GET ./x HTTP/1.1\r\n\r\n']],
+  ['a later packet with another method', ['GET / HTTP/1.1\r\nHost: a\r\n\r\n', 'PROPFIND ./x HTTP/1.1\r\n\r\n']],
 ])('describes a malformed request in %s', async (_, packets) => {
   expect(await exchange(packets)).toMatch(/HTTP\/1\.1 400 .*\r\n\r\nmalformed$/s)
 })

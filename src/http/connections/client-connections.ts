@@ -181,6 +181,7 @@ function mayBeHead({ rawPacket }: ParseError, broken: ServerResponse | undefined
   return bytesRead > rawPacket.length && !requestLine.test(rawPacket.toString('latin1'))
 }
 
-const requestLine = /^(?:GET|POST|PUT|PATCH|DELETE|OPTIONS|TRACE|CONNECT) /m
+/** Begins with a method, and not with the end of HEAD. */
+const requestLine = /^(?!E?A?D )[A-Z][A-Z-]* /m
 
 const peerOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`
