@@ -10,7 +10,7 @@ import { StartingBuckets } from './starting-buckets.js'
 import { tokenBucket } from './token-bucket.js'
 
 interface Entry {
-  /** The number of the Lua twin in `stores/bands.lua`, which is stored with every bucket in Redis. */
+  /** The number of the Lua twin in `stores/redis/lua/bands.lua`, which is stored with every bucket in Redis. */
   readonly kind: number
   /** Undefined for the algorithm that keeps a log. */
   readonly cells?: CellAlgorithm

@@ -1,7 +1,7 @@
 -- Twin of sliding-window-log.ts and request-log.ts. State: a log of (tick, running total) pairs, which the frame provides:
 -- log.seenAt, log.shift (is added to ticks), log.base (the total before the oldest entry), log.size,
--- log.read(i) and log.write(i, tick, total) for the i-th oldest entry, log.forget(n) to remove the n oldest entries.
--- newLog, openLog and writeLog of the frame (stores/log-pages.lua) load it from its key and store it.
+-- log.read(i) and log.write(i, tick, total) for the i-th oldest entry, log.removeOldest(n) to remove the n oldest entries.
+-- newLog, openLog and writeLog of the frame (stores/redis/lua/log-pages.lua) load it from its key and store it.
 
 local function timeAt(log, index)
   return (log.read(index)) + log.shift
@@ -118,7 +118,7 @@ return {
     log.seenAt = seenAt
     local over = countUntil(log, forgetUntil)
     log.base = totalOf(log, over)
-    log.forget(over)
+    log.removeOldest(over)
     if permits > 0 then append(log, at, permits)
     elseif permits < 0 then takeBack(log, at, -permits) end
     return log

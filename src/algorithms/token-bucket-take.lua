@@ -12,8 +12,8 @@ isDone = kind == TOKEN_BUCKET and under == window and left >= 0 and (whole < cap
 if isDone then
   local resetAt = now + ceil((missing - level) / tokens)
   -- Formatted here, because Redis would convert the number with all digits of a double, which is slower.
-  call('SET', KEYS[key], pack('<Bdddd', TOKEN_BUCKET, left, level, now, window), endsBy,
-    format('%d', ceil((resetAt - endsFrom) / 1000) + endsLater))
+  call('SET', KEYS[key], pack('<Bdddd', TOKEN_BUCKET, left, level, now, window), expiryOption,
+    format('%d', ceil((resetAt - expiryBase) / 1000) + expiryMargin))
   results[length + 1], results[length + 2], results[length + 3] = ALLOWED, left, resetAt
   length = length + 3
 end

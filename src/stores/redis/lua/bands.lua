@@ -1,4 +1,4 @@
--- Bands by number, made when they are asked for; those of the same algorithm share its functions.
+-- Bands by number, created on first use. Bands of the same algorithm share its functions.
 local algorithms, known, count = {}, {}, bandCount
 
 local function new(kind, capacity, tokens, window)
@@ -27,7 +27,7 @@ end
 return {
   new = new,
 
-  -- The number of one more.
+  -- Returns the number of the added band.
   add = function(band)
     count = count + 1
     known[count] = band
@@ -35,9 +35,9 @@ return {
   end,
 
   at = function(number)
-    local band, place = known[number], 4 * number
+    local band, offset = known[number], 4 * number
     if not band then
-      band = new(numbers[place + 1], numbers[place + 2], numbers[place + 3], numbers[place + 4])
+      band = new(numbers[offset + 1], numbers[offset + 2], numbers[offset + 3], numbers[offset + 4])
       known[number] = band
     end
     return band

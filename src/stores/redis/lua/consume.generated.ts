@@ -1,20 +1,20 @@
 /** Generated from consume.lua by scripts/assemble-lua.mjs; do not edit. */
-export const consumeSha = '9aed4818aa693e4779121f6805fca1576b04cb79'
+export const consumeSha = 'aeb44330bb0905e285428ddce7201af5fb7606b4'
 
 export const consumeScript = `local PLAIN, CHARGE, PEEK, REFUND, LEASE, RESET, RUN = 0, 1, 2, 3, 4, 6, 7
-local REFUSED, GRANTED, UNABLE, ALLOWED = 0, 1, 2, 3
+local DENIED, GRANTED, FAILED, ALLOWED = 0, 1, 2, 3
 local TOKEN_BUCKET = 1
 local call, pack, unpackNumbers = redis.call, struct.pack, struct.unpack
 local floor, ceil, never, format = math.floor, math.ceil, math.huge, string.format
-local kindsOfBuckets, noBucket = 6, 'holds something that is not a bucket'
+local kindCount, notABucket = 6, 'holds something that is not a bucket'
 local input = ARGV[1]
-local most = 4000
-local numbers = { unpackNumbers('<' .. string.rep('d', math.min(most, #input / 8)), input) }
-for from = most, #input / 8 - 1 do numbers[from + 1] = unpackNumbers('<d', input, from * 8 + 1) end
+local unpackLimit = 4000
+local numbers = { unpackNumbers('<' .. string.rep('d', math.min(unpackLimit, #input / 8)), input) }
+for from = unpackLimit, #input / 8 - 1 do numbers[from + 1] = unpackNumbers('<d', input, from * 8 + 1) end
 local now, cellKeys, bandCount, entryCount = numbers[1], numbers[2], numbers[3], numbers[4]
-local place = 4 + 4 * bandCount
-local endsBy, endsFrom, endsLater = 'PXAT', 0, 0
-if now >= 0 then endsBy, endsFrom, endsLater = 'PX', now, 86400000
+local position = 4 + 4 * bandCount
+local expiryOption, expiryBase, expiryMargin = 'PXAT', 0, 0
+if now >= 0 then expiryOption, expiryBase, expiryMargin = 'PX', now, 86400000
 else
 local time = call('TIME')
 now = time[1] * 1000000 + time[2]
@@ -414,7 +414,7 @@ local headerBytes, entryBytes, pageEntries = 41, 16, 64
 local function withEntries(log, name)
 local pages = {}
 log.written = {}
-log.forget = function(count)
+log.removeOldest = function(count)
 log.head = log.head + count
 log.size = log.size - count
 end
@@ -422,15 +422,15 @@ log.write = function(index, instant, total)
 log.written[log.head + index] = { instant, total }
 end
 log.read = function(index)
-local place = log.head + index
-local entry = log.written[place]
+local slot = log.head + index
+local entry = log.written[slot]
 if entry then return entry[1], entry[2] end
-local page = floor((place - 1) / pageEntries)
+local page = floor((slot - 1) / pageEntries)
 if not pages[page] then
 local from = headerBytes + page * pageEntries * entryBytes
 pages[page] = call('GETRANGE', name, from, from + pageEntries * entryBytes - 1)
 end
-return unpackNumbers('<dd', pages[page], (place - 1 - page * pageEntries) * entryBytes + 1)
+return unpackNumbers('<dd', pages[page], (slot - 1 - page * pageEntries) * entryBytes + 1)
 end
 return log
 end
@@ -440,36 +440,36 @@ return withEntries({ seenAt = 0, shift = 0, base = 0, head = 0, size = 0, isNew 
 end
 local function openLog(name)
 local header = redis.pcall('GETRANGE', name, 0, headerBytes - 1)
-if type(header) == 'table' then return noBucket end
+if type(header) == 'table' then return notABucket end
 if header == '' then return 0 end
 local kind = string.byte(header)
-if kind ~= logKind then return kind <= kindsOfBuckets and kind or noBucket end
-if #header < headerBytes then return noBucket end
+if kind ~= logKind then return kind <= kindCount and kind or notABucket end
+if #header < headerBytes then return notABucket end
 local _, seenAt, shift, base, head, size = unpackNumbers('<Bddddd', header)
 return kind, withEntries({ seenAt = seenAt, shift = shift, base = base, head = head, size = size }, name)
 end
 local function packHeader(log)
 return pack('<Bddddd', logKind, log.seenAt, log.shift, log.base, log.head, log.size)
 end
-local function changedPlaces(log)
-local places = {}
-for place in pairs(log.written) do
-if place > log.head and place <= log.head + log.size then places[#places + 1] = place end
+local function changedSlots(log)
+local slots = {}
+for slot in pairs(log.written) do
+if slot > log.head and slot <= log.head + log.size then slots[#slots + 1] = slot end
 end
-table.sort(places)
-return places
+table.sort(slots)
+return slots
 end
 local function writeEntries(log, name)
-local places = changedPlaces(log)
+local slots = changedSlots(log)
 local first = 1
-while first <= #places do
+while first <= #slots do
 local last, entries = first, {}
 repeat
-local entry = log.written[places[last]]
+local entry = log.written[slots[last]]
 entries[#entries + 1] = pack('<dd', entry[1], entry[2])
 last = last + 1
-until places[last] ~= places[last - 1] + 1
-call('SETRANGE', name, headerBytes + (places[first] - 1) * entryBytes, table.concat(entries))
+until slots[last] ~= slots[last - 1] + 1
+call('SETRANGE', name, headerBytes + (slots[first] - 1) * entryBytes, table.concat(entries))
 first = last
 end
 end
@@ -484,8 +484,8 @@ local kept = call('GETRANGE', name, from, from + log.size * entryBytes - 1)
 log.head = 0
 call('SET', name, packHeader(log) .. kept)
 elseif not log.isNew then call('SETRANGE', name, 0, packHeader(log)) end
-local ending = ceil((expiresAt - endsFrom) / 1000) + endsLater
-if endsBy == 'PX' then call('PEXPIRE', name, ending) else call('PEXPIREAT', name, ending) end
+local expiry = ceil((expiresAt - expiryBase) / 1000) + expiryMargin
+if expiryOption == 'PX' then call('PEXPIRE', name, expiry) else call('PEXPIREAT', name, expiry) end
 end
 local function timeAt(log, index)
 return (log.read(index)) + log.shift
@@ -583,7 +583,7 @@ log.shift = log.shift + shift
 log.seenAt = seenAt
 local over = countUntil(log, forgetUntil)
 log.base = totalOf(log, over)
-log.forget(over)
+log.removeOldest(over)
 if permits > 0 then append(log, at, permits)
 elseif permits < 0 then takeBack(log, at, -permits) end
 return log
@@ -724,9 +724,9 @@ known[count] = band
 return count
 end,
 at = function(number)
-local band, place = known[number], 4 * number
+local band, offset = known[number], 4 * number
 if not band then
-band = new(numbers[place + 1], numbers[place + 2], numbers[place + 3], numbers[place + 4])
+band = new(numbers[offset + 1], numbers[offset + 2], numbers[offset + 3], numbers[offset + 4])
 known[number] = band
 end
 return band
@@ -734,22 +734,22 @@ end,
 }
 end)()
 end
-local placeOfKey, declared, isShared = {}, #KEYS, false
+local keyIndexes, declaredKeys, isShared = {}, #KEYS, false
 if unpackNumbers('<d', ARGV[3]) == 1 then
-for i, name in ipairs(KEYS) do placeOfKey[name] = i end
+for i, name in ipairs(KEYS) do keyIndexes[name] = i end
 end
-local function placeOf(name, isLog, beginning)
-local known = placeOfKey[name]
-if known then isShared = isShared or known <= declared
+local function keyIndexOf(name, isLog, initial)
+local index = keyIndexes[name]
+if index then isShared = isShared or index <= declaredKeys
 else
-known = #KEYS + 1
-KEYS[known], placeOfKey[name] = name, known
-values[known] = not isLog and call('GET', name)
+index = #KEYS + 1
+KEYS[index], keyIndexes[name] = name, index
+values[index] = not isLog and call('GET', name)
 end
-if beginning and not values[known] then values[known] = beginning end
-return known
+if initial and not values[index] then values[index] = initial end
+return index
 end
-local function begin(band, balance, at)
+local function applyBalance(band, balance, at)
 local algorithm, spent = band.algorithm, band.capacity - balance
 if spent <= 0 then return end
 local _, _, _, _, _, first, second, third, fourth, fifth = algorithm.step(band, spent, at, 0)
@@ -757,19 +757,19 @@ local isLog = algorithm.open ~= nil
 local function log() return algorithm.apply(nil, first, second, third, fourth, fifth) end
 local endsAt = algorithm.expiresAt(band, isLog and log() or first, second, third, fourth)
 if endsAt <= now then return end
-local begun = {}
-for name, part in pairs(algorithm) do begun[name] = part end
-begun.expiresAt = function(...) return math.max(endsAt, algorithm.expiresAt(...)) end
+local startedAlgorithm = {}
+for name, part in pairs(algorithm) do startedAlgorithm[name] = part end
+startedAlgorithm.expiresAt = function(...) return math.max(endsAt, algorithm.expiresAt(...)) end
 if isLog then
-begun.open = function(name)
+startedAlgorithm.open = function(name)
 local kind, found = algorithm.open(name)
 if kind == 0 then return band.kind, log() end
 return kind, found
 end
 else
-band.beginning = pack('<Bdddd', band.kind, first, second, third, fourth)
+band.initial = pack('<Bdddd', band.kind, first, second, third, fourth)
 end
-band.algorithm, band.endsAtReset = begun, nil
+band.algorithm, band.endsAtReset = startedAlgorithm, nil
 end
 local function readBand(value, at)
 local bits = string.byte(value, at)
@@ -788,15 +788,15 @@ end
 local limits = {}
 local function limitOf(value, at, first, count)
 local flags = string.byte(value)
-local hasBands, from = flags % 8 >= 4, at
+local hasBands, start = flags % 8 >= 4, at
 if limits[value] then return limits[value] end
 local balance, balanceAt
 if flags % 64 >= 32 then balance, balanceAt, at = unpackNumbers('<I4I6', value, at) end
 local limit = { hasLog = false }
 local function add(band)
-if balance then begin(band, balance, math.min(now, balanceAt * 1000)) end
+if balance then applyBalance(band, balance, math.min(now, balanceAt * 1000)) end
 local isLog = band.algorithm.open ~= nil
-limit[#limit + 1] = { band = bands.add(band), beginning = band.beginning, isLog = isLog }
+limit[#limit + 1] = { band = bands.add(band), initial = band.initial, isLog = isLog }
 limit.hasLog = limit.hasLog or isLog
 end
 local more = hasBands
@@ -809,17 +809,17 @@ for number = first, hasBands and 0 or first + count - 1 do
 local band = bands.at(number)
 add(bands.new(band.kind, band.capacity, band.tokens, band.window))
 end
-limit.ending = '.' .. string.sub(redis.sha1hex(string.sub(value, from, at - 1)), 1, 10) .. ':'
+limit.suffix = '.' .. string.sub(redis.sha1hex(string.sub(value, start, at - 1)), 1, 10) .. ':'
 if hasBands then limits[value] = limit end
 return limit
 end
-local function denial(expiresAt)
+local function denyingBand(expiresAt)
 local retryAfter = expiresAt and ceil(expiresAt * 1000) - now or never
 local resetAt = expiresAt and ceil(expiresAt * 1000) or now
 local function step() return retryAfter, 0, 0, resetAt, false end
 return { kind = -1, step = step, algorithm = { step = step } }
 end
-local insteadOf, applied = {}, {}
+local replacements, applied = {}, {}
 for i = 1, lookups do
 local value, action, at, expiresAt = found and found[i], nil, nil, nil
 for _ = 1, 2 do
@@ -835,140 +835,142 @@ if action then
 applied[#applied + 1] = i - 1
 applied[#applied + 1] = value
 local decision, first, count, number, bucket = unpackNumbers('<ddddd', ARGV[3], i * 40 - 31)
-local base, made, isRun = string.match(KEYS[bucket], '^(.*):'), {}, true
+local base, replacement, isRun = string.match(KEYS[bucket], '^(.*):'), {}, true
 if action == LIMIT then
 local limit = limitOf(value, at, number, count)
 for j = 1, #limit do
-local one, next = limit[j], #KEYS + 1
-made[2 * j - 1] = placeOf(base .. limit.ending .. (j - 1), one.isLog, one.beginning)
-made[2 * j] = one.band
-isRun = isRun and made[2 * j - 1] == next
+local added, nextIndex = limit[j], #KEYS + 1
+replacement[2 * j - 1] = keyIndexOf(base .. limit.suffix .. (j - 1), added.isLog, added.initial)
+replacement[2 * j] = added.band
+isRun = isRun and replacement[2 * j - 1] == nextIndex
 end
 isRun = isRun and not limit.hasLog
 elseif action ~= ALLOW then
-made[1], made[2] = placeOf(base .. ' ', false, nil), bands.add(denial(expiresAt))
+replacement[1], replacement[2] = keyIndexOf(base .. ' ', false, nil), bands.add(denyingBand(expiresAt))
 end
-made.count, made.isRun = count, isRun
-insteadOf[decision] = insteadOf[decision] or {}
-insteadOf[decision][first] = made
+replacement.count, replacement.isRun = count, isRun
+replacements[decision] = replacements[decision] or {}
+replacements[decision][first] = replacement
 end
 end
 if not applied[1] then return end
-local list, entries, from, to = {}, 0, place, place
-for i = 1, place do list[i] = numbers[i] end
+local output, entries, readAt, writeAt = {}, 0, position, position
+for i = 1, position do output[i] = numbers[i] end
 local function copy(count)
 for _ = 1, count do
-from, to = from + 1, to + 1
-list[to] = numbers[from]
+readAt, writeAt = readAt + 1, writeAt + 1
+output[writeAt] = numbers[readAt]
 end
 end
-local function put(one, two, three, four)
-list[to + 1], list[to + 2], list[to + 3], list[to + 4] = one, two, three, four
-to = to + 4
+local function append(first, second, third, fourth)
+output[writeAt + 1], output[writeAt + 2], output[writeAt + 3], output[writeAt + 4] = first, second, third, fourth
+writeAt = writeAt + 4
 end
-local function putRun(decisions, count, key, terms)
+local function appendRun(decisions, count, key, offset)
 if decisions == 0 then return end
 entries = entries + 1
-put(RUN, decisions, count, key)
-for i = terms + 1, terms + 3 * count do
-to = to + 1
-list[to] = numbers[i]
+append(RUN, decisions, count, key)
+for i = offset + 1, offset + 3 * count do
+writeAt = writeAt + 1
+output[writeAt] = numbers[i]
 end
 end
-local function putOther(made, permits, maxWaitTicks)
-put(RUN, 1, #made / 2, made[1] or 1)
-for j = 2, #made, 2 do
-list[to + 1], list[to + 2], list[to + 3] = permits, maxWaitTicks, made[j]
-to = to + 3
+local function appendReplacement(replacement, permits, maxWaitTicks)
+append(RUN, 1, #replacement / 2, replacement[1] or 1)
+for j = 2, #replacement, 2 do
+output[writeAt + 1], output[writeAt + 2], output[writeAt + 3] = permits, maxWaitTicks, replacement[j]
+writeAt = writeAt + 3
 end
 end
-local function putPlain(count, instead, bandAt)
-local head, i = to, 1
-list[to + 1], list[to + 2], to = PLAIN, count, to + 2
+local function appendPlain(count, replaced, termsOf)
+local start, i = writeAt, 1
+output[writeAt + 1], output[writeAt + 2], writeAt = PLAIN, count, writeAt + 2
 while i <= count do
-local permits, maxWaitTicks, key, band = bandAt(i)
-local made = instead and instead[i]
-if made then
-for j = 1, #made, 2 do put(permits, maxWaitTicks, made[j], made[j + 1]) end
-list[head + 2] = list[head + 2] - made.count + #made / 2
-else put(permits, maxWaitTicks, key, band) end
-i = i + (made and made.count or 1)
+local permits, maxWaitTicks, key, band = termsOf(i)
+local replacement = replaced and replaced[i]
+if replacement then
+for j = 1, #replacement, 2 do append(permits, maxWaitTicks, replacement[j], replacement[j + 1]) end
+output[start + 2] = output[start + 2] - replacement.count + #replacement / 2
+else append(permits, maxWaitTicks, key, band) end
+i = i + (replacement and replacement.count or 1)
 end
 end
 local decision = 0
 for _ = 1, entryCount do
-local what = numbers[from + 1]
-if what == RUN then
-local decisions, count, key, terms = numbers[from + 2], numbers[from + 3], numbers[from + 4], from + 4
-local asBefore = 0
+local operation = numbers[readAt + 1]
+if operation == RUN then
+local decisions, count, key, offset = numbers[readAt + 2], numbers[readAt + 3], numbers[readAt + 4], readAt + 4
+local unchanged = 0
 for _ = 1, decisions do
 decision = decision + 1
-local instead = insteadOf[decision]
-if instead or isShared then
-putRun(asBefore, count, key - asBefore * count, terms)
-asBefore, entries = 0, entries + 1
-local made = instead and instead[1]
-if made and made.count == count and made.isRun and not isShared then
-putOther(made, numbers[terms + 1], numbers[terms + 2])
+local replaced = replacements[decision]
+if replaced or isShared then
+appendRun(unchanged, count, key - unchanged * count, offset)
+unchanged, entries = 0, entries + 1
+local replacement = replaced and replaced[1]
+if replacement and replacement.count == count and replacement.isRun and not isShared then
+appendReplacement(replacement, numbers[offset + 1], numbers[offset + 2])
 else
-putPlain(count, instead, function(i)
-local term = terms + 3 * i - 3
-return numbers[term + 1], numbers[term + 2], key + i - 1, numbers[term + 3]
+appendPlain(count, replaced, function(i)
+local bandOffset = offset + 3 * i - 3
+return numbers[bandOffset + 1], numbers[bandOffset + 2], key + i - 1, numbers[bandOffset + 3]
 end)
 end
-else asBefore = asBefore + 1 end
+else unchanged = unchanged + 1 end
 key = key + count
 end
-putRun(asBefore, count, key - asBefore * count, terms)
-from = terms + 3 * count
+appendRun(unchanged, count, key - unchanged * count, offset)
+readAt = offset + 3 * count
 else
 decision, entries = decision + 1, entries + 1
-local instead = insteadOf[decision]
-if what == PLAIN then
-local count, terms = numbers[from + 2], from + 2
-putPlain(count, instead, function(i) return unpack(numbers, terms + 4 * i - 3, terms + 4 * i) end)
-from = terms + 4 * count
+local replaced = replacements[decision]
+if operation == PLAIN then
+local count, offset = numbers[readAt + 2], readAt + 2
+appendPlain(count, replaced, function(i) return unpack(numbers, offset + 4 * i - 3, offset + 4 * i) end)
+readAt = offset + 4 * count
 else
-local demands, first = numbers[from + 3], 1
+local items, first = numbers[readAt + 3], 1
 copy(3)
-if instead or isShared then list[to - 1] = 0 end
-for _ = 1, demands do
+if replaced or isShared then output[writeAt - 1] = 0 end
+for _ = 1, items do
 copy(4)
-local here, counted, made = numbers[from], to, instead and instead[first]
-if not made or what == RESET then copy(3 * here) else from = from + 3 * here end
-if made then
-list[counted] = #made / 2 + (what == RESET and here or 0)
-for j = 1, #made, 2 do
-list[to + 1], list[to + 2], list[to + 3] = made[j], made[j + 1], -1
-to = to + 3
+local bandsHere, countAt, replacement = numbers[readAt], writeAt, replaced and replaced[first]
+if not replacement or operation == RESET then copy(3 * bandsHere) else readAt = readAt + 3 * bandsHere end
+if replacement then
+output[countAt] = #replacement / 2 + (operation == RESET and bandsHere or 0)
+for j = 1, #replacement, 2 do
+output[writeAt + 1], output[writeAt + 2], output[writeAt + 3] = replacement[j], replacement[j + 1], -1
+writeAt = writeAt + 3
 end
 end
-first = first + here
+first = first + bandsHere
 end
 end
 end
 end
-numbers, entryCount = list, entries
+numbers, entryCount = output, entries
 return applied
 end)()
 end
 end
 local results, length = { now }, 1
-local rare
+local slowPath
 for _ = 1, entryCount do
-local what, decisions, count, key = numbers[place + 1], numbers[place + 2], numbers[place + 3], numbers[place + 4]
-local terms, isRun = place + 4, what == RUN
-local about = isRun and count == 1 and numbers[terms + 3]
-local isUsual = about and about <= bandCount and numbers[4 * about + 1] == TOKEN_BUCKET and numbers[terms + 1] > 0
+local operation, decisions = numbers[position + 1], numbers[position + 2]
+local count, key = numbers[position + 3], numbers[position + 4]
+local offset, isRun = position + 4, operation == RUN
+local bandNumber = isRun and count == 1 and numbers[offset + 3]
+local isTokenBucket = bandNumber and bandNumber <= bandCount and numbers[4 * bandNumber + 1] == TOKEN_BUCKET
+and numbers[offset + 1] > 0
 local permits, capacity, tokens, window
-if isUsual then
-permits, capacity = numbers[terms + 1], numbers[4 * about + 2]
-tokens, window = numbers[4 * about + 3], numbers[4 * about + 4]
+if isTokenBucket then
+permits, capacity = numbers[offset + 1], numbers[4 * bandNumber + 2]
+tokens, window = numbers[4 * bandNumber + 3], numbers[4 * bandNumber + 4]
 end
-if isRun then place = terms + 3 * count else decisions = 1 end
+if isRun then position = offset + 3 * count else decisions = 1 end
 for _ = 1, decisions do
 local isDone = false
-if isUsual then
+if isTokenBucket then
 local value = values[key]
 local kind, whole, fraction, at, under = TOKEN_BUCKET, capacity, 0, now, window
 if value and #value == 33 then kind, whole, fraction, at, under = unpackNumbers('<Bdddd', value)
@@ -979,15 +981,15 @@ isDone = kind == TOKEN_BUCKET and under == window and left >= 0 and (whole < cap
 and level < window and missing < 9007199254740992
 if isDone then
 local resetAt = now + ceil((missing - level) / tokens)
-call('SET', KEYS[key], pack('<Bdddd', TOKEN_BUCKET, left, level, now, window), endsBy,
-format('%d', ceil((resetAt - endsFrom) / 1000) + endsLater))
+call('SET', KEYS[key], pack('<Bdddd', TOKEN_BUCKET, left, level, now, window), expiryOption,
+format('%d', ceil((resetAt - expiryBase) / 1000) + expiryMargin))
 results[length + 1], results[length + 2], results[length + 3] = ALLOWED, left, resetAt
 length = length + 3
 end
 end
 if not isDone then
-if not rare then
-rare = (function()
+if not slowPath then
+slowPath = (function()
 if not bands then
 bands = (function()
 local algorithms, known, count = {}, {}, bandCount
@@ -1363,7 +1365,7 @@ local headerBytes, entryBytes, pageEntries = 41, 16, 64
 local function withEntries(log, name)
 local pages = {}
 log.written = {}
-log.forget = function(count)
+log.removeOldest = function(count)
 log.head = log.head + count
 log.size = log.size - count
 end
@@ -1371,15 +1373,15 @@ log.write = function(index, instant, total)
 log.written[log.head + index] = { instant, total }
 end
 log.read = function(index)
-local place = log.head + index
-local entry = log.written[place]
+local slot = log.head + index
+local entry = log.written[slot]
 if entry then return entry[1], entry[2] end
-local page = floor((place - 1) / pageEntries)
+local page = floor((slot - 1) / pageEntries)
 if not pages[page] then
 local from = headerBytes + page * pageEntries * entryBytes
 pages[page] = call('GETRANGE', name, from, from + pageEntries * entryBytes - 1)
 end
-return unpackNumbers('<dd', pages[page], (place - 1 - page * pageEntries) * entryBytes + 1)
+return unpackNumbers('<dd', pages[page], (slot - 1 - page * pageEntries) * entryBytes + 1)
 end
 return log
 end
@@ -1389,36 +1391,36 @@ return withEntries({ seenAt = 0, shift = 0, base = 0, head = 0, size = 0, isNew 
 end
 local function openLog(name)
 local header = redis.pcall('GETRANGE', name, 0, headerBytes - 1)
-if type(header) == 'table' then return noBucket end
+if type(header) == 'table' then return notABucket end
 if header == '' then return 0 end
 local kind = string.byte(header)
-if kind ~= logKind then return kind <= kindsOfBuckets and kind or noBucket end
-if #header < headerBytes then return noBucket end
+if kind ~= logKind then return kind <= kindCount and kind or notABucket end
+if #header < headerBytes then return notABucket end
 local _, seenAt, shift, base, head, size = unpackNumbers('<Bddddd', header)
 return kind, withEntries({ seenAt = seenAt, shift = shift, base = base, head = head, size = size }, name)
 end
 local function packHeader(log)
 return pack('<Bddddd', logKind, log.seenAt, log.shift, log.base, log.head, log.size)
 end
-local function changedPlaces(log)
-local places = {}
-for place in pairs(log.written) do
-if place > log.head and place <= log.head + log.size then places[#places + 1] = place end
+local function changedSlots(log)
+local slots = {}
+for slot in pairs(log.written) do
+if slot > log.head and slot <= log.head + log.size then slots[#slots + 1] = slot end
 end
-table.sort(places)
-return places
+table.sort(slots)
+return slots
 end
 local function writeEntries(log, name)
-local places = changedPlaces(log)
+local slots = changedSlots(log)
 local first = 1
-while first <= #places do
+while first <= #slots do
 local last, entries = first, {}
 repeat
-local entry = log.written[places[last]]
+local entry = log.written[slots[last]]
 entries[#entries + 1] = pack('<dd', entry[1], entry[2])
 last = last + 1
-until places[last] ~= places[last - 1] + 1
-call('SETRANGE', name, headerBytes + (places[first] - 1) * entryBytes, table.concat(entries))
+until slots[last] ~= slots[last - 1] + 1
+call('SETRANGE', name, headerBytes + (slots[first] - 1) * entryBytes, table.concat(entries))
 first = last
 end
 end
@@ -1433,8 +1435,8 @@ local kept = call('GETRANGE', name, from, from + log.size * entryBytes - 1)
 log.head = 0
 call('SET', name, packHeader(log) .. kept)
 elseif not log.isNew then call('SETRANGE', name, 0, packHeader(log)) end
-local ending = ceil((expiresAt - endsFrom) / 1000) + endsLater
-if endsBy == 'PX' then call('PEXPIRE', name, ending) else call('PEXPIREAT', name, ending) end
+local expiry = ceil((expiresAt - expiryBase) / 1000) + expiryMargin
+if expiryOption == 'PX' then call('PEXPIRE', name, expiry) else call('PEXPIREAT', name, expiry) end
 end
 local function timeAt(log, index)
 return (log.read(index)) + log.shift
@@ -1532,7 +1534,7 @@ log.shift = log.shift + shift
 log.seenAt = seenAt
 local over = countUntil(log, forgetUntil)
 log.base = totalOf(log, over)
-log.forget(over)
+log.removeOldest(over)
 if permits > 0 then append(log, at, permits)
 elseif permits < 0 then takeBack(log, at, -permits) end
 return log
@@ -1673,9 +1675,9 @@ known[count] = band
 return count
 end,
 at = function(number)
-local band, place = known[number], 4 * number
+local band, offset = known[number], 4 * number
 if not band then
-band = new(numbers[place + 1], numbers[place + 2], numbers[place + 3], numbers[place + 4])
+band = new(numbers[offset + 1], numbers[offset + 2], numbers[offset + 3], numbers[offset + 4])
 known[number] = band
 end
 return band
@@ -1683,49 +1685,50 @@ end,
 }
 end)()
 end
-local bandAt, others = bands.at, nil
-local function ending(expiresAt)
-return format('%d', ceil((expiresAt - endsFrom) / 1000) + endsLater)
+local bandAt, operations = bands.at, nil
+local function expiryArgument(expiresAt)
+return format('%d', ceil((expiresAt - expiryBase) / 1000) + expiryMargin)
 end
 local function writeCells(name, band, resetAt, first, second, third, fourth)
 local expiresAt = band.endsAtReset and resetAt or band.algorithm.expiresAt(band, first, second, third, fourth)
 if expiresAt <= now then return call('DEL', name) end
-call('SET', name, pack('<Bdddd', band.kind, first, second, third, fourth), endsBy, ending(expiresAt))
+call('SET', name, pack('<Bdddd', band.kind, first, second, third, fourth), expiryOption, expiryArgument(expiresAt))
 end
 local problems = {}
-local function openOthers()
-if not others then
-others = (function()
+local function loadOperations()
+if not operations then
+operations = (function()
 local BACKDATE = 8
 local held
-local function openHeld()
+local function loadHeld()
 if not held then
 held = (function()
 local leaseTicks = 1000000
-local longest = 4 * leaseTicks
+local maxLeaseTicks = 4 * leaseTicks
 local function heldIn(lots)
 return lots.heldEarlier + lots.heldLater
 end
-local function reduced(lots, band)
+local function freeBand(lots, band)
 return { capacity = band.capacity - heldIn(lots), tokens = band.tokens, window = band.window }
 end
 local function advance(lots, band, tick, first, second, third, fourth)
-local _, _, _, _, _, one, two, three, four = band.algorithm.step(reduced(lots, band), 0, tick, 0, first, second, third, fourth)
-return one, two, three, four
+local _, _, _, _, _, newFirst, newSecond, newThird, newFourth =
+band.algorithm.step(freeBand(lots, band), 0, tick, 0, first, second, third, fourth)
+return newFirst, newSecond, newThird, newFourth
 end
 local function dropEarliest(lots, band, first, second, third, fourth)
-local ending = lots.heldEarlier > 0 and lots.earlier or lots.later
-first, second, third, fourth = advance(lots, band, ending, first, second, third, fourth)
+local endsAt = lots.heldEarlier > 0 and lots.earlier or lots.later
+first, second, third, fourth = advance(lots, band, endsAt, first, second, third, fourth)
 if lots.heldEarlier > 0 then lots.heldEarlier = 0 else lots.heldLater = 0 end
-return ending, first, second, third, fourth
+return endsAt, first, second, third, fourth
 end
-local function waitForRoom(lots, band, permits, now, maxWaitTicks, first, second, third, fourth)
-local left = { earlier = lots.earlier, heldEarlier = lots.heldEarlier, later = lots.later, heldLater = lots.heldLater }
+local function waitForLots(lots, band, permits, now, maxWaitTicks, first, second, third, fourth)
+local remainingLots = { earlier = lots.earlier, heldEarlier = lots.heldEarlier, later = lots.later, heldLater = lots.heldLater }
 local tick
 repeat
-tick, first, second, third, fourth = dropEarliest(left, band, first, second, third, fourth)
-until permits <= band.capacity - heldIn(left)
-return tick - now + band.algorithm.step(reduced(left, band), permits, tick, maxWaitTicks, first, second, third, fourth)
+tick, first, second, third, fourth = dropEarliest(remainingLots, band, first, second, third, fourth)
+until permits <= band.capacity - heldIn(remainingLots)
+return tick - now + band.algorithm.step(freeBand(remainingLots, band), permits, tick, maxWaitTicks, first, second, third, fourth)
 end
 return {
 heldIn = heldIn,
@@ -1733,8 +1736,8 @@ leaseEnd = function(now)
 return (floor(now / leaseTicks) + 2) * leaseTicks
 end,
 dropEnded = function(lots, band, now, first, second, third, fourth)
-if lots.earlier > now + longest then lots.earlier = now + longest end
-if lots.later > now + longest then lots.later = now + longest end
+if lots.earlier > now + maxLeaseTicks then lots.earlier = now + maxLeaseTicks end
+if lots.later > now + maxLeaseTicks then lots.later = now + maxLeaseTicks end
 while lots.heldEarlier > 0 and lots.earlier <= now or lots.heldEarlier == 0 and lots.heldLater > 0 and lots.later <= now do
 local _
 _, first, second, third, fourth = dropEarliest(lots, band, first, second, third, fourth)
@@ -1742,42 +1745,43 @@ end
 return first, second, third, fourth
 end,
 step = function(lots, band, permits, now, maxWaitTicks, first, second, third, fourth)
-local narrower = reduced(lots, band)
-local isWide = permits > narrower.capacity and permits <= band.capacity
-local retryAfter, delay, remaining, _, changes, one, two, three, four =
-band.algorithm.step(narrower, isWide and 0 or permits, now, isWide and 0 or maxWaitTicks, first, second, third, fourth)
-if isWide then retryAfter = waitForRoom(lots, band, permits, now, maxWaitTicks, first, second, third, fourth) end
-return retryAfter, delay, remaining, band.algorithm.expiresAt(band, one, two, three, four), changes, one, two, three, four
+local free = freeBand(lots, band)
+local needsHeld = permits > free.capacity and permits <= band.capacity
+local retryAfter, delay, remaining, _, changes, newFirst, newSecond, newThird, newFourth =
+band.algorithm.step(free, needsHeld and 0 or permits, now, needsHeld and 0 or maxWaitTicks, first, second, third, fourth)
+if needsHeld then retryAfter = waitForLots(lots, band, permits, now, maxWaitTicks, first, second, third, fourth) end
+local resetAt = band.algorithm.expiresAt(band, newFirst, newSecond, newThird, newFourth)
+return retryAfter, delay, remaining, resetAt, changes, newFirst, newSecond, newThird, newFourth
 end,
 refund = function(lots, band, permits, now, grantedAt, first, second, third, fourth)
-return band.algorithm.refund(reduced(lots, band), permits, now, grantedAt, first, second, third, fourth)
+return band.algorithm.refund(freeBand(lots, band), permits, now, grantedAt, first, second, third, fourth)
 end,
-hold = function(lots, permits, ending)
-if not lots then return { earlier = ending, heldEarlier = 0, later = ending, heldLater = permits } end
-if ending == lots.later then lots.heldLater = lots.heldLater + permits
-elseif ending == lots.earlier then lots.heldEarlier = lots.heldEarlier + permits
+hold = function(lots, permits, endsAt)
+if not lots then return { earlier = endsAt, heldEarlier = 0, later = endsAt, heldLater = permits } end
+if endsAt == lots.later then lots.heldLater = lots.heldLater + permits
+elseif endsAt == lots.earlier then lots.heldEarlier = lots.heldEarlier + permits
 else
 lots.heldLater, lots.heldEarlier = heldIn(lots), 0
-if ending > lots.later then
-lots.earlier, lots.heldEarlier, lots.later, lots.heldLater = lots.later, lots.heldLater, ending, permits
-else lots.earlier, lots.heldEarlier = ending, permits end
+if endsAt > lots.later then
+lots.earlier, lots.heldEarlier, lots.later, lots.heldLater = lots.later, lots.heldLater, endsAt, permits
+else lots.earlier, lots.heldEarlier = endsAt, permits end
 end
 return lots
 end,
-release = function(lots, band, permits, ending, now, first, second, third, fourth)
+release = function(lots, band, permits, endsAt, now, first, second, third, fourth)
 first, second, third, fourth = advance(lots, band, now, first, second, third, fourth)
 local amount = 0
-if lots.later == ending then
+if lots.later == endsAt then
 amount = math.min(math.abs(permits), lots.heldLater)
 lots.heldLater = lots.heldLater - amount
-elseif lots.earlier == ending then
+elseif lots.earlier == endsAt then
 amount = math.min(math.abs(permits), lots.heldEarlier)
 lots.heldEarlier = lots.heldEarlier - amount
 end
 if permits > 0 or amount == 0 then return first, second, third, fourth end
-return select(2, band.algorithm.refund(reduced(lots, band), amount, now, now, first, second, third, fourth))
+return select(2, band.algorithm.refund(freeBand(lots, band), amount, now, now, first, second, third, fourth))
 end,
-roomAgainAt = function(lots, band)
+refilledAt = function(lots, band)
 local held = heldIn(lots)
 return held == 0 and 0 or lots.later + ceil(held / band.tokens) * band.window
 end,
@@ -1788,7 +1792,7 @@ return held
 end
 local kinds, firsts, seconds, thirds, fourths = {}, {}, {}, {}, {}
 local lotsOf, changed, changedKeys = {}, {}, {}
-local function open(key, band)
+local function openBucket(key, band)
 if not kinds[key] then
 local value = values and values[key]
 if band.algorithm.open then kinds[key], firsts[key] = band.algorithm.open(KEYS[key])
@@ -1800,13 +1804,13 @@ local lots = {}
 kinds[key], firsts[key], seconds[key], thirds[key], fourths[key],
 lots.earlier, lots.heldEarlier, lots.later, lots.heldLater = unpackNumbers('<Bdddddddd', value)
 lotsOf[key] = lots
-openHeld()
+loadHeld()
 else
 local kind = string.byte(value)
-kinds[key] = kind and kind ~= band.kind and kind <= kindsOfBuckets and kind or noBucket
+kinds[key] = kind and kind ~= band.kind and kind <= kindCount and kind or notABucket
 end
 end
-if kinds[key] == noBucket then return noBucket end
+if kinds[key] == notABucket then return notABucket end
 if kinds[key] ~= band.kind then firsts[key], lotsOf[key] = nil, nil end
 local lots = lotsOf[key]
 if lots then
@@ -1828,18 +1832,18 @@ else
 firsts[key], seconds[key], thirds[key], fourths[key] = first, second, third, fourth
 end
 end
-local keys, claimed, permitsOf, patienceOf, instants = {}, {}, {}, {}, {}
+local keys, bandsOf, permitsOf, maxWaitsOf, instants = {}, {}, {}, {}, {}
 local oldFirsts, oldSeconds, oldThirds, oldFourths, movedFrom = {}, {}, {}, {}, {}
-local isAlone
+local isExclusive
 local shadows, ends, allowing = {}, {}, {}
 local retries, delays, remainders, resets, writes = {}, {}, {}, {}, {}
 local nextFirsts, nextSeconds, nextThirds, nextFourths, nextFifths = {}, {}, {}, {}, {}
-local function say(number)
+local function emit(number)
 length = length + 1
 results[length] = number == never and -1 or number
 end
 local function step(i, permits, maxWaitTicks)
-local band, lots = claimed[i], lotsOf[keys[i]]
+local band, lots = bandsOf[i], lotsOf[keys[i]]
 if lots then
 return held.step(lots, band, permits, now, maxWaitTicks, oldFirsts[i], oldSeconds[i], oldThirds[i], oldFourths[i])
 end
@@ -1847,79 +1851,79 @@ return band.algorithm.step(band, permits, now, maxWaitTicks, oldFirsts[i], oldSe
 end
 local function stepInto(i)
 retries[i], delays[i], remainders[i], resets[i], writes[i],
-nextFirsts[i], nextSeconds[i], nextThirds[i], nextFourths[i], nextFifths[i] = step(i, permitsOf[i], patienceOf[i])
+nextFirsts[i], nextSeconds[i], nextThirds[i], nextFourths[i], nextFifths[i] = step(i, permitsOf[i], maxWaitsOf[i])
 return retries[i] == 0
 end
 local function write(i, first, second, third, fourth, fifth)
-if isAlone and not lotsOf[keys[i]] then return writeCells(KEYS[keys[i]], claimed[i], nil, first, second, third, fourth) end
-commit(keys[i], claimed[i], first, second, third, fourth, fifth)
+if isExclusive and not lotsOf[keys[i]] then return writeCells(KEYS[keys[i]], bandsOf[i], nil, first, second, third, fourth) end
+commit(keys[i], bandsOf[i], first, second, third, fourth, fifth)
 end
 local function stampOf(i)
-local algorithm = claimed[i].algorithm
+local algorithm = bandsOf[i].algorithm
 if algorithm.open then return oldFirsts[i].seenAt end
 return (select(algorithm.stamp, oldFirsts[i], oldSeconds[i], oldThirds[i], oldFourths[i]))
 end
-local function moveAlong(i, _, _, _, _, moves, first, second, third, fourth, fifth)
-if not moves then return end
+local function moveBack(i, _, _, _, _, changes, first, second, third, fourth, fifth)
+if not changes then return end
 movedFrom[i] = stampOf(i)
 write(i, first, second, third, fourth, fifth)
-if not claimed[i].algorithm.open then
+if not bandsOf[i].algorithm.open then
 oldFirsts[i], oldSeconds[i], oldThirds[i], oldFourths[i] = first, second, third, fourth
 end
 end
-local function leave(i, keep)
+local function skip(i, keepResult)
 local allowed = retries[i] == 0
 if not allowed and not writes[i] then return end
-if allowed and not keep then
+if allowed and not keepResult then
 local _
 _, delays[i], remainders[i], resets[i] = step(i, 0, 0)
 end
-moveAlong(i, step(i, 0, 0))
+moveBack(i, step(i, 0, 0))
 end
-local function sayState(i)
-local algorithm, first = claimed[i].algorithm, oldFirsts[i]
+local function emitState(i)
+local algorithm, first = bandsOf[i].algorithm, oldFirsts[i]
 local size = lotsOf[keys[i]] and -1 or first and (movedFrom[i] or 4) or 0
 local second = oldSeconds[i]
 if first and algorithm.unchangedUntil then
-first, second = algorithm.unchangedUntil(claimed[i], now, first), first.seenAt
+first, second = algorithm.unchangedUntil(bandsOf[i], now, first), first.seenAt
 end
 results[length + 1], results[length + 2], results[length + 3] = size, size > 0 and first or 0, second or 0
 results[length + 4], results[length + 5] = oldThirds[i] or 0, oldFourths[i] or 0
 length = length + 5
 end
-local function sayBands(count, withStates)
+local function emitBands(count, withStates)
 for i = count, 1, -1 do
 results[length + 1], results[length + 2] = retries[i] == never and -1 or retries[i], delays[i]
 results[length + 3], results[length + 4] = remainders[i], resets[i]
 length = length + 4
-if withStates then sayState(i) end
+if withStates then emitState(i) end
 end
 end
-local function chargeAll(demands, peek)
+local function chargeAll(items, peek)
 local granted, count = true, 0
-for demand = 1, demands do
+for item = 1, items do
 local allows = true
-for i = count + 1, ends[demand] do allows = stepInto(i) and allows end
-count = ends[demand]
-allowing[demand] = allows
-if not allows and shadows[demand] == 0 then granted = false end
+for i = count + 1, ends[item] do allows = stepInto(i) and allows end
+count = ends[item]
+allowing[item] = allows
+if not allows and shadows[item] == 0 then granted = false end
 end
-say(granted and GRANTED or REFUSED)
+emit(granted and GRANTED or DENIED)
 local i = 0
-for demand = 1, demands do
-local charged = granted and allowing[demand]
-while i < ends[demand] do
+for item = 1, items do
+local charged = granted and allowing[item]
+while i < ends[item] do
 i = i + 1
 if charged and not peek then
 write(i, nextFirsts[i], nextSeconds[i], nextThirds[i], nextFourths[i], nextFifths[i])
-else leave(i, charged) end
+else skip(i, charged) end
 end
 end
-sayBands(count, not granted)
+emitBands(count, not granted)
 end
 local function refund(count)
 for i = 1, count do
-local band, lots = claimed[i], lotsOf[keys[i]]
+local band, lots = bandsOf[i], lotsOf[keys[i]]
 if oldFirsts[i] then
 local grantedAt = instants[i] < 0 and now or instants[i]
 local applies, first, second, third, fourth, fifth
@@ -1930,156 +1934,156 @@ else
 applies, first, second, third, fourth, fifth = band.algorithm.refund(band, permitsOf[i], now, grantedAt,
 oldFirsts[i], oldSeconds[i], oldThirds[i], oldFourths[i])
 end
-if applies then write(i, first, second, third, fourth, fifth) else moveAlong(i, step(i, 0, 0)) end
+if applies then write(i, first, second, third, fourth, fifth) else moveBack(i, step(i, 0, 0)) end
 end
 end
-say(GRANTED)
+emit(GRANTED)
 end
 local function backdate(count)
 for i = 1, count do
-local band, instant = claimed[i], instants[i]
+local band, instant = bandsOf[i], instants[i]
 if oldFirsts[i] and instant >= 0 and not lotsOf[keys[i]] and stampOf(i) == permitsOf[i] then
-moveAlong(i, band.algorithm.step(band, 0, instant, 0, oldFirsts[i], oldSeconds[i], oldThirds[i], oldFourths[i]))
+moveBack(i, band.algorithm.step(band, 0, instant, 0, oldFirsts[i], oldSeconds[i], oldThirds[i], oldFourths[i]))
 end
 end
-say(GRANTED)
+emit(GRANTED)
 end
 local function reset(count)
 for i = 1, count do
 local key = keys[i]
 kinds[key], firsts[key], lotsOf[key] = 0, nil, nil
-willWrite(key, claimed[i])
+willWrite(key, bandsOf[i])
 end
-say(GRANTED)
+emit(GRANTED)
 end
 local function lease(count, wanted)
-openHeld()
+loadHeld()
 local amount = wanted
 for i = 1, count do
 local _, _, remaining = step(i, 0, 0)
 if remaining < amount then amount = remaining end
 end
 if amount < permitsOf[1] then amount = permitsOf[1] end
-local granted, ending = true, never
+local granted, endsAt = true, never
 for i = 1, count do
 permitsOf[i] = amount
 granted = stepInto(i) and granted
-ending = math.min(ending, claimed[i].algorithm.isWindow and resets[i] or held.leaseEnd(now))
+endsAt = math.min(endsAt, bandsOf[i].algorithm.isWindow and resets[i] or held.leaseEnd(now))
 end
-say(granted and GRANTED or REFUSED)
+emit(granted and GRANTED or DENIED)
 for i = 1, count do
-if not granted then leave(i, false)
+if not granted then skip(i, false)
 else
 write(i, nextFirsts[i], nextSeconds[i], nextThirds[i], nextFourths[i])
-if not claimed[i].algorithm.isWindow then lotsOf[keys[i]] = held.hold(lotsOf[keys[i]], amount, ending) end
+if not bandsOf[i].algorithm.isWindow then lotsOf[keys[i]] = held.hold(lotsOf[keys[i]], amount, endsAt) end
 end
 end
-sayBands(count)
+emitBands(count)
 if granted then
-say(amount)
-say(ending)
+emit(amount)
+emit(endsAt)
 end
 end
 local function settle(count)
 for i = 1, count do
-local key, band, permits, ending = keys[i], claimed[i], permitsOf[i], instants[i]
+local key, band, permits, endsAt = keys[i], bandsOf[i], permitsOf[i], instants[i]
 local lots, first, second, third, fourth = lotsOf[key], firsts[key], seconds[key], thirds[key], fourths[key]
 if lots then
-commit(key, band, held.release(lots, band, permits, ending, now, first, second, third, fourth))
+commit(key, band, held.release(lots, band, permits, endsAt, now, first, second, third, fourth))
 elseif first and permits < 0 and band.algorithm.isWindow then
 local applies
-applies, first, second, third, fourth = band.algorithm.refund(band, -permits, now, ending - 1, first, second, third, fourth)
+applies, first, second, third, fourth = band.algorithm.refund(band, -permits, now, endsAt - 1, first, second, third, fourth)
 if applies then commit(key, band, first, second, third, fourth) end
 end
 end
-say(GRANTED)
+emit(GRANTED)
 end
-local function find(i, key, band)
-local value = isAlone and values[key]
-if isAlone and not value then
+local function loadBand(i, key, band)
+local value = isExclusive and values[key]
+if isExclusive and not value then
 oldFirsts[i] = nil
 return
 end
-if isAlone and #value == 33 then
+if isExclusive and #value == 33 then
 local kind
 kind, oldFirsts[i], oldSeconds[i], oldThirds[i], oldFourths[i] = unpackNumbers('<Bdddd', value)
 if kind ~= band.kind then oldFirsts[i] = nil end
 return
 end
-local wrong = open(key, band)
+local problem = openBucket(key, band)
 oldFirsts[i], oldSeconds[i], oldThirds[i], oldFourths[i] = firsts[key], seconds[key], thirds[key], fourths[key]
-return wrong
+return problem
 end
-local function claim(i, permits, maxWaitTicks, key, number)
+local function prepare(i, permits, maxWaitTicks, key, number)
 local band = bandAt(number)
-keys[i], claimed[i], permitsOf[i], patienceOf[i], movedFrom[i] = key, band, permits, maxWaitTicks, nil
-local wrong = find(i, key, band)
-return wrong and KEYS[key] .. ' ' .. wrong
+keys[i], bandsOf[i], permitsOf[i], maxWaitsOf[i], movedFrom[i] = key, band, permits, maxWaitTicks, nil
+local problem = loadBand(i, key, band)
+return problem and KEYS[key] .. ' ' .. problem
 end
 local function readPlain()
-local count, problem = numbers[place + 2], nil
-place, isAlone = place + 2, false
+local count, problem = numbers[position + 2], nil
+position, isExclusive = position + 2, false
 for i = 1, count do
-problem = claim(i, numbers[place + 1], numbers[place + 2], numbers[place + 3], numbers[place + 4]) or problem
-place = place + 4
+problem = prepare(i, numbers[position + 1], numbers[position + 2], numbers[position + 3], numbers[position + 4]) or problem
+position = position + 4
 end
 shadows[1], ends[1] = 0, count
 return problem
 end
-local function readOfRun(terms, count, key)
+local function readRun(offset, count, key)
 local problem
-isAlone = true
+isExclusive = true
 for i = 1, count do
-problem = claim(i, numbers[terms + 1], numbers[terms + 2], key + i - 1, numbers[terms + 3]) or problem
-terms = terms + 3
+problem = prepare(i, numbers[offset + 1], numbers[offset + 2], key + i - 1, numbers[offset + 3]) or problem
+offset = offset + 3
 end
 shadows[1], ends[1] = 0, count
 return problem
 end
-local function read()
-local demands, count, problem = numbers[place + 3], 0, nil
-isAlone = numbers[place + 2] == 1
-place = place + 3
-for demand = 1, demands do
-local permits, maxWaitTicks, bandsHere = numbers[place + 1], numbers[place + 2], numbers[place + 4]
-shadows[demand] = numbers[place + 3]
-place = place + 4
-for i = count + 1, count + bandsHere do
-problem = claim(i, permits, maxWaitTicks, numbers[place + 1], numbers[place + 2]) or problem
-instants[i] = numbers[place + 3]
-place = place + 3
+local function readItems()
+local items, count, problem = numbers[position + 3], 0, nil
+isExclusive = numbers[position + 2] == 1
+position = position + 3
+for item = 1, items do
+local permits, maxWaitTicks, itemBands = numbers[position + 1], numbers[position + 2], numbers[position + 4]
+shadows[item] = numbers[position + 3]
+position = position + 4
+for i = count + 1, count + itemBands do
+problem = prepare(i, permits, maxWaitTicks, numbers[position + 1], numbers[position + 2]) or problem
+instants[i] = numbers[position + 3]
+position = position + 3
 end
-count = count + bandsHere
-ends[demand] = count
+count = count + itemBands
+ends[item] = count
 end
-return demands, count, problem
+return items, count, problem
 end
 local function writeHeld(name, band, lots, first, second, third, fourth)
-local expiresAt = math.max(held.roomAgainAt(lots, band), band.algorithm.expiresAt(band, first, second, third, fourth))
+local expiresAt = math.max(held.refilledAt(lots, band), band.algorithm.expiresAt(band, first, second, third, fourth))
 local value = pack('<Bdddddddd', band.kind, first, second, third, fourth,
 lots.earlier, lots.heldEarlier, lots.later, lots.heldLater)
-call('SET', name, value, endsBy, ending(expiresAt))
+call('SET', name, value, expiryOption, expiryArgument(expiresAt))
 end
-local function unable(problem)
-say(UNABLE)
+local function fail(problem)
+emit(FAILED)
 problems[#problems + 1] = problem
 end
 return {
-decide = function(what)
-local demands, count, problem = 1, nil, nil
-if what == PLAIN then problem = readPlain() else demands, count, problem = read() end
-if what == RESET then reset(count)
-elseif problem then unable(problem)
-elseif what == PLAIN or what == CHARGE then chargeAll(demands, false)
-elseif what == PEEK then chargeAll(demands, true)
-elseif what == REFUND then refund(count)
-elseif what == LEASE then lease(count, shadows[1])
-elseif what == BACKDATE then backdate(count)
+decide = function(operation)
+local items, count, problem = 1, nil, nil
+if operation == PLAIN then problem = readPlain() else items, count, problem = readItems() end
+if operation == RESET then reset(count)
+elseif problem then fail(problem)
+elseif operation == PLAIN or operation == CHARGE then chargeAll(items, false)
+elseif operation == PEEK then chargeAll(items, true)
+elseif operation == REFUND then refund(count)
+elseif operation == LEASE then lease(count, shadows[1])
+elseif operation == BACKDATE then backdate(count)
 else settle(count) end
 end,
-chargeOfRun = function(terms, count, key)
-local problem = readOfRun(terms, count, key)
-if problem then unable(problem) else chargeAll(1, false) end
+chargeInRun = function(offset, count, key)
+local problem = readRun(offset, count, key)
+if problem then fail(problem) else chargeAll(1, false) end
 end,
 writeAll = function()
 for _, key in ipairs(changedKeys) do
@@ -2095,32 +2099,32 @@ end,
 }
 end)()
 end
-return others
+return operations
 end
-local function charge(term, key, left, allowed, delayed)
-local permits, maxWaitTicks, band = numbers[term + 1], numbers[term + 2], bandAt(numbers[term + 3])
+local function charge(offset, key, bandsLeft, allowed, delayed)
+local permits, maxWaitTicks, band = numbers[offset + 1], numbers[offset + 2], bandAt(numbers[offset + 3])
 local kind, first, second, third, fourth
 local value = values[key]
 if value then kind, first, second, third, fourth = unpackNumbers('<Bdddd', value) end
 if kind ~= band.kind then first = nil end
-local retryAfter, delay, remaining, resetAt, writes, one, two, three, four =
+local retryAfter, delay, remaining, resetAt, writes, newFirst, newSecond, newThird, newFourth =
 band.step(band, permits, now, maxWaitTicks, first, second, third, fourth)
 local granted = allowed and retryAfter == 0
 delayed = delayed or delay > 0
-if left > 1 then granted, delayed = charge(term + 3, key + 1, left - 1, granted, delayed)
+if bandsLeft > 1 then granted, delayed = charge(offset + 3, key + 1, bandsLeft - 1, granted, delayed)
 else
 length = length + 1
-results[length] = not granted and REFUSED or delayed and GRANTED or ALLOWED
+results[length] = not granted and DENIED or delayed and GRANTED or ALLOWED
 end
 if not granted and retryAfter == 0 then
 local _
-_, delay, remaining, resetAt, writes, one, two, three, four =
+_, delay, remaining, resetAt, writes, newFirst, newSecond, newThird, newFourth =
 band.step(band, 0, now, 0, first, second, third, fourth)
 end
 local size = first and 4 or 0
 if writes then
 if not granted then size = select(band.algorithm.stamp, first, second, third, fourth) end
-first, second, third, fourth = one, two, three, four
+first, second, third, fourth = newFirst, newSecond, newThird, newFourth
 writeCells(KEYS[key], band, resetAt, first, second, third, fourth)
 end
 if granted and not delayed then
@@ -2140,34 +2144,34 @@ return granted, delayed
 end
 return {
 problems = problems,
-charge = function(terms, count, key)
+charge = function(offset, count, key)
 for i = key, key + count - 1 do
 local value = values[i]
-if value and #value ~= 33 then return openOthers().chargeOfRun(terms, count, key) end
+if value and #value ~= 33 then return loadOperations().chargeInRun(offset, count, key) end
 end
-if count > 0 then return charge(terms, key, count, true, false) end
+if count > 0 then return charge(offset, key, count, true, false) end
 length = length + 1
 results[length] = ALLOWED
 end,
-decide = function(what) openOthers().decide(what) end,
+decide = function(operation) loadOperations().decide(operation) end,
 finish = function()
-if others then others.writeAll() end
+if operations then operations.writeAll() end
 end,
 }
 end)()
 end
-if isRun then rare.charge(terms, count, key) else rare.decide(what) end
+if isRun then slowPath.charge(offset, count, key) else slowPath.decide(operation) end
 end
 if isRun then key = key + count end
 end
 end
-if rare then rare.finish() end
-local packed = pack('<' .. string.rep('d', math.min(most, length)), unpack(results, 1, math.min(most, length)))
-for from = most + 1, length do packed = packed .. pack('<d', results[from]) end
-local more = rare and rare.problems
+if slowPath then slowPath.finish() end
+local packed = pack('<' .. string.rep('d', math.min(unpackLimit, length)), unpack(results, 1, math.min(unpackLimit, length)))
+for from = unpackLimit + 1, length do packed = packed .. pack('<d', results[from]) end
+local extra = slowPath and slowPath.problems
 if applied then
-more = more or {}
-more[#more + 1] = applied
+extra = extra or {}
+extra[#extra + 1] = applied
 end
-if more and more[1] then return { packed, unpack(more) } end
+if extra and extra[1] then return { packed, unpack(extra) } end
 return packed`

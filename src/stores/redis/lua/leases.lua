@@ -1,48 +1,48 @@
--- What `consume-many.lua` does about permits that a process holds in advance.
+-- The operations LEASE and SETTLE of operations.lua.
 
--- Takes as many permits as there are: no more than wanted, no fewer than needed.
+-- Leases the remaining permits: at most `wanted`, at least the permits of the item.
 local function lease(count, wanted)
-  openHeld()
+  loadHeld()
   local amount = wanted
   for i = 1, count do
     local _, _, remaining = step(i, 0, 0)
     if remaining < amount then amount = remaining end
   end
   if amount < permitsOf[1] then amount = permitsOf[1] end
-  local granted, ending = true, never
+  local granted, endsAt = true, never
   for i = 1, count do
     permitsOf[i] = amount
     granted = stepInto(i) and granted
-    ending = math.min(ending, claimed[i].algorithm.isWindow and resets[i] or held.leaseEnd(now))
+    endsAt = math.min(endsAt, bandsOf[i].algorithm.isWindow and resets[i] or held.leaseEnd(now))
   end
-  say(granted and GRANTED or REFUSED)
+  emit(granted and GRANTED or DENIED)
   for i = 1, count do
-    if not granted then leave(i, false)
+    if not granted then skip(i, false)
     else
       write(i, nextFirsts[i], nextSeconds[i], nextThirds[i], nextFourths[i])
-      -- What a window has counted ends with it.
-      if not claimed[i].algorithm.isWindow then lotsOf[keys[i]] = held.hold(lotsOf[keys[i]], amount, ending) end
+      -- A window needs no lot: its lease and its count end together.
+      if not bandsOf[i].algorithm.isWindow then lotsOf[keys[i]] = held.hold(lotsOf[keys[i]], amount, endsAt) end
     end
   end
-  sayBands(count)
+  emitBands(count)
   if granted then
-    say(amount)
-    say(ending)
+    emit(amount)
+    emit(endsAt)
   end
 end
 
--- Permits of a lease that are held no longer: spent, or below 0 given back.
+-- Settles permits of a lease: positive permits were spent, negative ones are returned.
 local function settle(count)
   for i = 1, count do
-    local key, band, permits, ending = keys[i], claimed[i], permitsOf[i], instants[i]
+    local key, band, permits, endsAt = keys[i], bandsOf[i], permitsOf[i], instants[i]
     local lots, first, second, third, fourth = lotsOf[key], firsts[key], seconds[key], thirds[key], fourths[key]
     if lots then
-      commit(key, band, held.release(lots, band, permits, ending, now, first, second, third, fourth))
+      commit(key, band, held.release(lots, band, permits, endsAt, now, first, second, third, fourth))
     elseif first and permits < 0 and band.algorithm.isWindow then
       local applies
-      applies, first, second, third, fourth = band.algorithm.refund(band, -permits, now, ending - 1, first, second, third, fourth)
+      applies, first, second, third, fourth = band.algorithm.refund(band, -permits, now, endsAt - 1, first, second, third, fourth)
       if applies then commit(key, band, first, second, third, fourth) end
     end
   end
-  say(GRANTED)
+  emit(GRANTED)
 end

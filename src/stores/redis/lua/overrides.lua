@@ -1,13 +1,13 @@
--- Puts what overrides say in the place of what was asked: from there on a decision does not know that there was one. Runs
--- before the decisions, only if an override was found; `found` has them, by the number of the lookup.
+-- Replaces the bands of overridden keys in `numbers`, so that the operations need no knowledge of overrides. Runs before them,
+-- and only if an override was found. `found` contains the overrides by index of the lookup.
 --
--- ARGV[3]   doubles: whether a decision names a bucket of an override by itself; then per lookup: the number of its decision,
---           the number of its first band among those of the decision, how many bands it has, the number of the first of them,
---           which the others follow, and of the first bucket
--- ARGV[4…]  the identity of each lookup; then if any is in a range of addresses that has an override: for each that one, or ''
--- Result    per lookup that has one: its number from 0, and the override
+-- ARGV[3]   doubles: 1 if an operation uses the bucket of an override directly, else 0; then per lookup: the number of its
+--           operation, the position of its first band in the operation, its number of bands, the number of its first band (the
+--           others are consecutive), and the index of its first key
+-- ARGV[4…]  the key of each lookup; then, if any is an address in a range with an override, that override per lookup, or ''
+-- Result    per override that applies: the index of its lookup from 0, and the override
 --
--- The bytes of an override are described in overrides/encoding.ts.
+-- overrides/encoding.ts describes the bytes of an override.
 local LIMIT, ALLOW = 1, 2
 local nowMs = now / 1000
 values = values or {}
@@ -15,27 +15,27 @@ if not bands then
   --@make bands bands.lua
 end
 
--- Places of keys that are new, by name; and of those that were named, if an override's may be among them.
-local placeOfKey, declared, isShared = {}, #KEYS, false
+-- Indexes of added keys by name; of declared keys too if an override's bucket may be among them.
+local keyIndexes, declaredKeys, isShared = {}, #KEYS, false
 if unpackNumbers('<d', ARGV[3]) == 1 then
-  for i, name in ipairs(KEYS) do placeOfKey[name] = i end
+  for i, name in ipairs(KEYS) do keyIndexes[name] = i end
 end
 
-local function placeOf(name, isLog, beginning)
-  local known = placeOfKey[name]
-  if known then isShared = isShared or known <= declared
+local function keyIndexOf(name, isLog, initial)
+  local index = keyIndexes[name]
+  if index then isShared = isShared or index <= declaredKeys
   else
-    known = #KEYS + 1
-    KEYS[known], placeOfKey[name] = name, known
-    values[known] = not isLog and call('GET', name)
+    index = #KEYS + 1
+    KEYS[index], keyIndexes[name] = name, index
+    values[index] = not isLog and call('GET', name)
   end
-  if beginning and not values[known] then values[known] = beginning end
-  return known
+  if initial and not values[index] then values[index] = initial end
+  return index
 end
 
--- A bucket that nobody has used is as if what a balance lacks had been taken from it at that instant. Since it is full
--- again, that is the same as none; until then what is written stays, because its absence would bring the balance back.
-local function begin(band, balance, at)
+-- Gives unused buckets of the band a starting balance: the rest of the capacity counts as taken at the tick `at`. Until it
+-- would have been refilled, written buckets are kept, because a missing bucket would start with the balance again.
+local function applyBalance(band, balance, at)
   local algorithm, spent = band.algorithm, band.capacity - balance
   if spent <= 0 then return end
   local _, _, _, _, _, first, second, third, fourth, fifth = algorithm.step(band, spent, at, 0)
@@ -43,22 +43,22 @@ local function begin(band, balance, at)
   local function log() return algorithm.apply(nil, first, second, third, fourth, fifth) end
   local endsAt = algorithm.expiresAt(band, isLog and log() or first, second, third, fourth)
   if endsAt <= now then return end
-  local begun = {}
-  for name, part in pairs(algorithm) do begun[name] = part end
-  begun.expiresAt = function(...) return math.max(endsAt, algorithm.expiresAt(...)) end
+  local startedAlgorithm = {}
+  for name, part in pairs(algorithm) do startedAlgorithm[name] = part end
+  startedAlgorithm.expiresAt = function(...) return math.max(endsAt, algorithm.expiresAt(...)) end
   if isLog then
-    begun.open = function(name)
+    startedAlgorithm.open = function(name)
       local kind, found = algorithm.open(name)
       if kind == 0 then return band.kind, log() end
       return kind, found
     end
   else
-    band.beginning = pack('<Bdddd', band.kind, first, second, third, fourth)
+    band.initial = pack('<Bdddd', band.kind, first, second, third, fourth)
   end
-  band.algorithm, band.endsAtReset = begun, nil
+  band.algorithm, band.endsAtReset = startedAlgorithm, nil
 end
 
--- The band at this place of an override, and where the next one begins, if another one follows.
+-- Returns the band at this offset of an override, the offset after it, and whether another band follows.
 local function readBand(value, at)
   local bits = string.byte(value, at)
   local capacity, tokens, window
@@ -74,21 +74,21 @@ local function readBand(value, at)
   return bands.new(bits % 8, capacity, tokens, window), at, bits >= 128
 end
 
--- The numbers of an override's bands, which of them are logs, and how the names of its buckets end: the same for all that
--- say this. If it has none the rule's stay: `count` of them, from this number on.
+-- The bands of an override and the suffix of its bucket keys, shared by all keys with the same override. An override without
+-- bands uses those of the rule: `count` bands from the number `first`.
 local limits = {}
 local function limitOf(value, at, first, count)
   local flags = string.byte(value)
-  local hasBands, from = flags % 8 >= 4, at
+  local hasBands, start = flags % 8 >= 4, at
   if limits[value] then return limits[value] end
   local balance, balanceAt
   if flags % 64 >= 32 then balance, balanceAt, at = unpackNumbers('<I4I6', value, at) end
   local limit = { hasLog = false }
   local function add(band)
-    -- Whose clock is ahead of this one has written it a moment ago.
-    if balance then begin(band, balance, math.min(now, balanceAt * 1000)) end
+    -- The balance may have been written by a process whose clock is ahead of this one.
+    if balance then applyBalance(band, balance, math.min(now, balanceAt * 1000)) end
     local isLog = band.algorithm.open ~= nil
-    limit[#limit + 1] = { band = bands.add(band), beginning = band.beginning, isLog = isLog }
+    limit[#limit + 1] = { band = bands.add(band), initial = band.initial, isLog = isLog }
     limit.hasLog = limit.hasLog or isLog
   end
   local more = hasBands
@@ -101,25 +101,25 @@ local function limitOf(value, at, first, count)
     local band = bands.at(number)
     add(bands.new(band.kind, band.capacity, band.tokens, band.window))
   end
-  limit.ending = '.' .. string.sub(redis.sha1hex(string.sub(value, from, at - 1)), 1, 10) .. ':'
-  -- Without bands of its own, it is another one for another rule.
+  limit.suffix = '.' .. string.sub(redis.sha1hex(string.sub(value, start, at - 1)), 1, 10) .. ':'
+  -- Without bands of its own, the result depends on the rule.
   if hasBands then limits[value] = limit end
   return limit
 end
 
--- A band that says no, until the override ends.
-local function denial(expiresAt)
+-- A band that denies every request until the override expires.
+local function denyingBand(expiresAt)
   local retryAfter = expiresAt and ceil(expiresAt * 1000) - now or never
   local resetAt = expiresAt and ceil(expiresAt * 1000) or now
   local function step() return retryAfter, 0, 0, resetAt, false end
   return { kind = -1, step = step, algorithm = { step = step } }
 end
 
--- By number of the decision and of the first band: those that take the place of the rule's, each as its key and its number.
-local insteadOf, applied = {}, {}
+-- By number of the operation and position of the first band: the replacing bands, each as key index and band number.
+local replacements, applied = {}, {}
 for i = 1, lookups do
   local value, action, at, expiresAt = found and found[i], nil, nil, nil
-  -- What the identity has, or else the range it is in; unless that has expired.
+  -- The override of the key itself, or else of its address range, unless expired.
   for _ = 1, 2 do
     if value and value ~= '' and not action then
       local flags = string.byte(value)
@@ -133,133 +133,133 @@ for i = 1, lookups do
     applied[#applied + 1] = i - 1
     applied[#applied + 1] = value
     local decision, first, count, number, bucket = unpackNumbers('<ddddd', ARGV[3], i * 40 - 31)
-    -- What comes before the label of the band.
-    local base, made, isRun = string.match(KEYS[bucket], '^(.*):'), {}, true
+    -- `base` is the bucket key without the number of the band.
+    local base, replacement, isRun = string.match(KEYS[bucket], '^(.*):'), {}, true
     if action == LIMIT then
       local limit = limitOf(value, at, number, count)
       for j = 1, #limit do
-        local one, next = limit[j], #KEYS + 1
-        made[2 * j - 1] = placeOf(base .. limit.ending .. (j - 1), one.isLog, one.beginning)
-        made[2 * j] = one.band
-        isRun = isRun and made[2 * j - 1] == next
+        local added, nextIndex = limit[j], #KEYS + 1
+        replacement[2 * j - 1] = keyIndexOf(base .. limit.suffix .. (j - 1), added.isLog, added.initial)
+        replacement[2 * j] = added.band
+        isRun = isRun and replacement[2 * j - 1] == nextIndex
       end
       isRun = isRun and not limit.hasLog
     elseif action ~= ALLOW then
-      -- No key has this name.
-      made[1], made[2] = placeOf(base .. ' ', false, nil), bands.add(denial(expiresAt))
+      -- No bucket has this key.
+      replacement[1], replacement[2] = keyIndexOf(base .. ' ', false, nil), bands.add(denyingBand(expiresAt))
     end
-    made.count, made.isRun = count, isRun
-    insteadOf[decision] = insteadOf[decision] or {}
-    insteadOf[decision][first] = made
+    replacement.count, replacement.isRun = count, isRun
+    replacements[decision] = replacements[decision] or {}
+    replacements[decision][first] = replacement
   end
 end
 if not applied[1] then return end
 
-local list, entries, from, to = {}, 0, place, place
-for i = 1, place do list[i] = numbers[i] end
+local output, entries, readAt, writeAt = {}, 0, position, position
+for i = 1, position do output[i] = numbers[i] end
 
 local function copy(count)
   for _ = 1, count do
-    from, to = from + 1, to + 1
-    list[to] = numbers[from]
+    readAt, writeAt = readAt + 1, writeAt + 1
+    output[writeAt] = numbers[readAt]
   end
 end
 
-local function put(one, two, three, four)
-  list[to + 1], list[to + 2], list[to + 3], list[to + 4] = one, two, three, four
-  to = to + 4
+local function append(first, second, third, fourth)
+  output[writeAt + 1], output[writeAt + 2], output[writeAt + 3], output[writeAt + 4] = first, second, third, fourth
+  writeAt = writeAt + 4
 end
 
--- Decisions of a run as they are.
-local function putRun(decisions, count, key, terms)
+-- Appends unchanged decisions of a run.
+local function appendRun(decisions, count, key, offset)
   if decisions == 0 then return end
   entries = entries + 1
-  put(RUN, decisions, count, key)
-  for i = terms + 1, terms + 3 * count do
-    to = to + 1
-    list[to] = numbers[i]
+  append(RUN, decisions, count, key)
+  for i = offset + 1, offset + 3 * count do
+    writeAt = writeAt + 1
+    output[writeAt] = numbers[i]
   end
 end
 
--- One decision of a run, all of whose bands are others now.
-local function putOther(made, permits, maxWaitTicks)
-  put(RUN, 1, #made / 2, made[1] or 1)
-  for j = 2, #made, 2 do
-    list[to + 1], list[to + 2], list[to + 3] = permits, maxWaitTicks, made[j]
-    to = to + 3
+-- Appends one decision of a run whose bands are all replaced.
+local function appendReplacement(replacement, permits, maxWaitTicks)
+  append(RUN, 1, #replacement / 2, replacement[1] or 1)
+  for j = 2, #replacement, 2 do
+    output[writeAt + 1], output[writeAt + 2], output[writeAt + 3] = permits, maxWaitTicks, replacement[j]
+    writeAt = writeAt + 3
   end
 end
 
--- One PLAIN decision; `bandAt` says what is asked of which bucket, by the number of the band.
-local function putPlain(count, instead, bandAt)
-  local head, i = to, 1
-  list[to + 1], list[to + 2], to = PLAIN, count, to + 2
+-- Appends one PLAIN decision. `termsOf` returns permits, maxWaitTicks, key and band by position.
+local function appendPlain(count, replaced, termsOf)
+  local start, i = writeAt, 1
+  output[writeAt + 1], output[writeAt + 2], writeAt = PLAIN, count, writeAt + 2
   while i <= count do
-    local permits, maxWaitTicks, key, band = bandAt(i)
-    local made = instead and instead[i]
-    if made then
-      for j = 1, #made, 2 do put(permits, maxWaitTicks, made[j], made[j + 1]) end
-      list[head + 2] = list[head + 2] - made.count + #made / 2
-    else put(permits, maxWaitTicks, key, band) end
-    i = i + (made and made.count or 1)
+    local permits, maxWaitTicks, key, band = termsOf(i)
+    local replacement = replaced and replaced[i]
+    if replacement then
+      for j = 1, #replacement, 2 do append(permits, maxWaitTicks, replacement[j], replacement[j + 1]) end
+      output[start + 2] = output[start + 2] - replacement.count + #replacement / 2
+    else append(permits, maxWaitTicks, key, band) end
+    i = i + (replacement and replacement.count or 1)
   end
 end
 
 local decision = 0
 for _ = 1, entryCount do
-  local what = numbers[from + 1]
-  if what == RUN then
-    local decisions, count, key, terms = numbers[from + 2], numbers[from + 3], numbers[from + 4], from + 4
-    local asBefore = 0
+  local operation = numbers[readAt + 1]
+  if operation == RUN then
+    local decisions, count, key, offset = numbers[readAt + 2], numbers[readAt + 3], numbers[readAt + 4], readAt + 4
+    local unchanged = 0
     for _ = 1, decisions do
       decision = decision + 1
-      local instead = insteadOf[decision]
-      -- If another decision names one of these buckets by itself, nobody can be sure to be alone.
-      if instead or isShared then
-        putRun(asBefore, count, key - asBefore * count, terms)
-        asBefore, entries = 0, entries + 1
-        local made = instead and instead[1]
-        if made and made.count == count and made.isRun and not isShared then
-          putOther(made, numbers[terms + 1], numbers[terms + 2])
+      local replaced = replacements[decision]
+      -- If another operation uses a bucket of an override directly, no decision is known to be exclusive.
+      if replaced or isShared then
+        appendRun(unchanged, count, key - unchanged * count, offset)
+        unchanged, entries = 0, entries + 1
+        local replacement = replaced and replaced[1]
+        if replacement and replacement.count == count and replacement.isRun and not isShared then
+          appendReplacement(replacement, numbers[offset + 1], numbers[offset + 2])
         else
-          putPlain(count, instead, function(i)
-            local term = terms + 3 * i - 3
-            return numbers[term + 1], numbers[term + 2], key + i - 1, numbers[term + 3]
+          appendPlain(count, replaced, function(i)
+            local bandOffset = offset + 3 * i - 3
+            return numbers[bandOffset + 1], numbers[bandOffset + 2], key + i - 1, numbers[bandOffset + 3]
           end)
         end
-      else asBefore = asBefore + 1 end
+      else unchanged = unchanged + 1 end
       key = key + count
     end
-    putRun(asBefore, count, key - asBefore * count, terms)
-    from = terms + 3 * count
+    appendRun(unchanged, count, key - unchanged * count, offset)
+    readAt = offset + 3 * count
   else
     decision, entries = decision + 1, entries + 1
-    local instead = insteadOf[decision]
-    if what == PLAIN then
-      local count, terms = numbers[from + 2], from + 2
-      putPlain(count, instead, function(i) return unpack(numbers, terms + 4 * i - 3, terms + 4 * i) end)
-      from = terms + 4 * count
+    local replaced = replacements[decision]
+    if operation == PLAIN then
+      local count, offset = numbers[readAt + 2], readAt + 2
+      appendPlain(count, replaced, function(i) return unpack(numbers, offset + 4 * i - 3, offset + 4 * i) end)
+      readAt = offset + 4 * count
     else
-      local demands, first = numbers[from + 3], 1
+      local items, first = numbers[readAt + 3], 1
       copy(3)
-      -- Its buckets may be logs now, or be named by another.
-      if instead or isShared then list[to - 1] = 0 end
-      for _ = 1, demands do
+      -- Its buckets may now be logs, or be used by another operation.
+      if replaced or isShared then output[writeAt - 1] = 0 end
+      for _ = 1, items do
         copy(4)
-        local here, counted, made = numbers[from], to, instead and instead[first]
-        -- Whoever forgets an identity forgets all of it.
-        if not made or what == RESET then copy(3 * here) else from = from + 3 * here end
-        if made then
-          list[counted] = #made / 2 + (what == RESET and here or 0)
-          for j = 1, #made, 2 do
-            list[to + 1], list[to + 2], list[to + 3] = made[j], made[j + 1], -1
-            to = to + 3
+        local bandsHere, countAt, replacement = numbers[readAt], writeAt, replaced and replaced[first]
+        -- A reset removes the rule's buckets as well as those of the override.
+        if not replacement or operation == RESET then copy(3 * bandsHere) else readAt = readAt + 3 * bandsHere end
+        if replacement then
+          output[countAt] = #replacement / 2 + (operation == RESET and bandsHere or 0)
+          for j = 1, #replacement, 2 do
+            output[writeAt + 1], output[writeAt + 2], output[writeAt + 3] = replacement[j], replacement[j + 1], -1
+            writeAt = writeAt + 3
           end
         end
-        first = first + here
+        first = first + bandsHere
       end
     end
   end
 end
-numbers, entryCount = list, entries
+numbers, entryCount = output, entries
 return applied
