@@ -1,3 +1,5 @@
+import { closeBrace, closeBracket, endOfString, openBrace, openBracket, quote, skipSpace } from './scanner.js'
+
 /** The member names and array indexes that lead to a value in a JSON document. */
 export type JsonPath = readonly (string | number)[]
 
@@ -8,14 +10,7 @@ export interface JsonRange {
   readonly end: number
 }
 
-const space = 0x20
-const quote = 0x22
 const comma = 0x2c
-const openBracket = 0x5b
-const backslash = 0x5c
-const closeBracket = 0x5d
-const openBrace = 0x7b
-const closeBrace = 0x7d
 
 /**
  * Finds the source ranges of the values that `isSelectedValue` selects. `text` must be valid JSON. Values inside a selected value are
@@ -27,12 +22,9 @@ export function findJsonRanges(
 ): JsonRange[] {
   const ranges: JsonRange[] = []
   const path: (string | number)[] = []
-  let at = 0
+  let at = skipSpace(text, 0)
   let isInside = false
 
-  const skipSpace = (): void => {
-    while (text.charCodeAt(at) <= space) at += 1
-  }
   const value = (): void => {
     const code = text.charCodeAt(at)
     if (code === quote) at = endOfString(text, at)
@@ -43,7 +35,7 @@ export function findJsonRanges(
     at += 1
     for (let index = 0; hasMember(); index++) {
       path.push(haveNames ? memberName() : index)
-      skipSpace()
+      at = skipSpace(text, at)
       const start = at
       const isSelected = !isInside && isSelectedValue(path.at(-1) as string | number, path)
       isInside ||= isSelected
@@ -55,9 +47,9 @@ export function findJsonRanges(
   }
   /** Moves to the next member and returns true, or moves past the closing bracket and returns false. */
   const hasMember = (): boolean => {
-    skipSpace()
+    at = skipSpace(text, at)
     if (text.charCodeAt(at) === comma) at += 1
-    skipSpace()
+    at = skipSpace(text, at)
     const code = text.charCodeAt(at)
     if (code !== closeBrace && code !== closeBracket) return true
     at += 1
@@ -71,7 +63,6 @@ export function findJsonRanges(
     return String(name)
   }
 
-  skipSpace()
   value()
   return ranges
 }
@@ -95,17 +86,4 @@ export function compactJson(text: string): string {
     at = end
   }
   return compact
-}
-
-/** The position after the closing quotation mark. */
-function endOfString(text: string, start: number): number {
-  let end = text.indexOf('"', start + 1)
-  while (isEscaped(text, end)) end = text.indexOf('"', end + 1)
-  return end + 1
-}
-
-function isEscaped(text: string, at: number): boolean {
-  let first = at
-  while (text.charCodeAt(first - 1) === backslash) first -= 1
-  return (at - first) % 2 === 1
 }

@@ -3,6 +3,7 @@
  * does not always report a position, silently keeps the last of two duplicate keys, and blocks the event loop for long texts.
  */
 import type { JsonPath } from '../../core/json/json-ranges.js'
+import { endOfString, skipSpace } from '../../core/json/scanner.js'
 import { keepLayout, keepSourceText, type Layout } from '../../core/json/source-text.js'
 import { finish, type Steps } from '../../core/scheduling/steps.js'
 
@@ -20,6 +21,7 @@ export interface JsonOptions {
   readonly onPlace?: ((path: JsonPath, start: number, end: number) => void) | undefined
 }
 
+/** Deeper than any valid rule, and shallow enough for recursive functions. */
 export const maxDepth = 100
 
 /** At least the depth of a rule in a document. */
@@ -53,19 +55,16 @@ export function* parseJsonSteps(text: string, { layout = keepLayout, onPlace }: 
 
   const fail = (message: string, at = offset): JsonResult => ({ issue: { offset: at, message } })
   const unexpected = (): string => `unexpected ${offset < text.length ? JSON.stringify(text[offset]) : 'end of input'}`
-  const skipSpace = (): void => {
-    while (isSpace(text.charCodeAt(offset))) offset += 1
-  }
   const take = (char: string): boolean => {
-    skipSpace()
+    offset = skipSpace(text, offset)
     if (text[offset] !== char) return false
     offset += 1
     return true
   }
   /** Returns `undefined` if there is no valid string at the offset. */
   const string = (): string | undefined => {
+    if (text[offset] !== '"') return undefined
     const end = endOfString(text, offset)
-    if (end === undefined) return undefined
     try {
       const parsed = JSON.parse(text.slice(offset, end)) as string
       offset = end
@@ -80,7 +79,7 @@ export function* parseJsonSteps(text: string, { layout = keepLayout, onPlace }: 
       path.push((value as unknown[]).length)
       return undefined
     }
-    skipSpace()
+    offset = skipSpace(text, offset)
     const start = offset
     const found = string()
     if (found === undefined) return fail(`${unexpected()}; expected a property name in double quotes`)
@@ -105,7 +104,7 @@ export function* parseJsonSteps(text: string, { layout = keepLayout, onPlace }: 
     if (count % valuesPerStep === 0) yield
     let value: unknown
     if (open.length > maxDepth) return fail(`nested deeper than ${maxDepth} levels`)
-    skipSpace()
+    offset = skipSpace(text, offset)
     const outer = open.at(-1)
     if (outer !== undefined) outer.start = offset
     const first = text[offset]
@@ -133,7 +132,7 @@ export function* parseJsonSteps(text: string, { layout = keepLayout, onPlace }: 
     for (;;) {
       const inner = open.at(-1)
       if (inner === undefined) {
-        skipSpace()
+        offset = skipSpace(text, offset)
         return offset === text.length ? { value } : fail(`${unexpected()} after the end of the document`)
       }
       add(inner, value)
@@ -149,23 +148,10 @@ export function* parseJsonSteps(text: string, { layout = keepLayout, onPlace }: 
   }
 }
 
-const isSpace = (code: number): boolean => code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09
-
 /** An assignment to `__proto__` would set the prototype. */
 function setMember(object: Record<string, unknown>, name: string, value: unknown): void {
   if (name !== '__proto__') object[name] = value
   else Object.defineProperty(object, name, { value, writable: true, enumerable: true, configurable: true })
-}
-
-/** Returns the offset after the closing quote. `JSON.parse` validates the characters in between. */
-function endOfString(text: string, start: number): number | undefined {
-  if (text[start] !== '"') return undefined
-  for (let end = text.indexOf('"', start + 1); end >= 0; end = text.indexOf('"', end + 1)) {
-    let first = end
-    while (text[first - 1] === '\\') first -= 1
-    if ((end - first) % 2 === 0) return end + 1
-  }
-  return undefined
 }
 
 /** A number, true, false or null. */

@@ -1,14 +1,9 @@
 import { isUtf8 } from 'node:buffer'
+import { closeBrace, closeBracket, endOfString, openBrace, openBracket, quote } from '../../core/json/scanner.js'
 import type { Steps } from '../../core/scheduling/steps.js'
-import { parseJsonSteps } from '../../rules/document/json-text.js'
+import { maxDepth, parseJsonSteps } from '../../rules/document/json-text.js'
 import { printable } from '../../validation/issues.js'
 import { ApiProblem } from './api-problem.js'
-
-/** Deeper than any valid rule, and shallow enough for recursive functions. */
-export const maxDepth = 100
-
-const quote = 0x22
-const backslash = 0x5c
 
 /** Parses a request body. Throws an `ApiProblem`. `__proto__` is harmless: `JSON.parse` creates it as an ordinary property. */
 export function parseBoundedJson(bytes: Buffer): unknown {
@@ -39,25 +34,13 @@ function isDeeperThan(text: string, max: number): boolean {
   let depth = 0
   for (let i = 0; i < text.length; i++) {
     const code = text.charCodeAt(i)
-    if (code === quote) i = endOfString(text, i)
-    else if (code === 0x7b || code === 0x5b) {
+    if (code === quote) i = endOfString(text, i) - 1
+    else if (code === openBrace || code === openBracket) {
       depth += 1
       if (depth > max) return true
-    } else if (code === 0x7d || code === 0x5d) depth -= 1
+    } else if (code === closeBrace || code === closeBracket) depth -= 1
   }
   return false
-}
-
-function endOfString(text: string, start: number): number {
-  let end = text.indexOf('"', start + 1)
-  while (end !== -1 && isEscaped(text, end)) end = text.indexOf('"', end + 1)
-  return end === -1 ? text.length : end
-}
-
-function isEscaped(text: string, at: number): boolean {
-  let first = at
-  while (text.charCodeAt(first - 1) === backslash) first -= 1
-  return (at - first) % 2 === 1
 }
 
 function notJson(what: string): ApiProblem {
