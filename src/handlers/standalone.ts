@@ -54,7 +54,8 @@ export class StandaloneHandler implements Handler {
     const plan = this.#planOf(options.ruleSetId)
     if (plan === undefined) return this.#notCovered('NO_RULE_SET', options.ruleSetId ?? null)
     const { id: ruleSetId } = plan.ruleSet
-    const charges = plan.charges(checkContext(context), checkPermits(options.permits ?? 1))
+    const permits = options.permits === undefined ? 1 : checkPermits(options.permits)
+    const charges = plan.charges(checkContext(context), permits)
     if (charges instanceof MissingKey)
       return unmeteredDecision(false, 'MISSING_KEY', this.#now(), { ruleSetId, ruleId: charges.rule.id })
     return charges.length === 0

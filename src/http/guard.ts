@@ -98,7 +98,7 @@ export class Guard<Native = unknown> {
       userId: userIdHeader && textOf(headers[userIdHeader]),
       apiKey: apiKeyHeader && textOf(headers[apiKeyHeader]),
       method,
-      path: withoutOrigin(url) || '/',
+      path: url.startsWith('/') ? url : withoutOrigin(url) || '/',
       headers,
     }
   }

@@ -61,7 +61,7 @@ export function ipIdentity(ip: string, ipv6Prefix = 56): string {
 }
 
 /** True if a colon is among the first five characters. At most four digits precede the first colon of an IPv6 address. */
-export function mayBeIpv6(text: string): boolean {
+function mayBeIpv6(text: string): boolean {
   for (let i = 0; i < 5; i++) if (text.charCodeAt(i) === colon) return true
   return false
 }

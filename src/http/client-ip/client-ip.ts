@@ -1,4 +1,4 @@
-import { canonicalIp, mayBeIpv6 } from '../../core/keys/ip-address.js'
+import { canonicalIp } from '../../core/keys/ip-address.js'
 import type { EdgeHeaders } from '../edge-request.js'
 import { forwardedElements } from './forwarded-header.js'
 import { compileTrustedProxies, type TrustedProxies } from './trusted-proxies.js'
@@ -27,7 +27,7 @@ export function compileClientIp({ trustedProxies, clientIpHeader }: ClientIpOpti
 
   return (remoteAddress, headers) => {
     // A socket has one spelling for an IPv4 address.
-    let ip = remoteAddress !== undefined && mayBeIpv6(remoteAddress) ? addressIn(remoteAddress) : remoteAddress
+    let ip = remoteAddress?.includes(':') ? addressIn(remoteAddress) : remoteAddress
     if (ip === undefined || isTrusted === undefined || !isTrusted(ip, 0)) return ip
     let distance = 0
     for (const entry of entriesOf(textOf(headers[header]))) {
