@@ -1,6 +1,6 @@
 // @ts-check
 /** Keys and access orders, the same for every contender of a table and in every run. */
-import { seededRandom } from '../dist/simulate/random.js'
+import { seededRandom } from '../dist/core/seeded-random.js'
 
 /** Returns addresses as separate flat strings, as a server reads them from a socket. */
 export function addresses(/** @type {number} */ count) {

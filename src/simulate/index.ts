@@ -1,5 +1,4 @@
 export type { Arrival, Arrivals } from './arrival.js'
-export { type Random, seededRandom } from './random.js'
 export { readLines } from './recorded/lines.js'
 export { type Recording, type RecordingReport, recordedTraffic } from './recorded/traffic.js'
 export { type BandRun, type Run, type Simulation, simulateBands } from './simulate-bands.js'

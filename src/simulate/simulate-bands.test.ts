@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { type AlgorithmName, algorithmNames, type Band } from '../core/rule.js'
-import { seededRandom } from './random.js'
+import { seededRandom } from '../core/seeded-random.js'
 import { simulateBands } from './simulate-bands.js'
 import { burst, poisson, uniform } from './traffic.js'
 

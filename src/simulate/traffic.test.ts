@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { seededRandom } from './random.js'
+import { seededRandom } from '../core/seeded-random.js'
 import { burst, poisson, uniform } from './traffic.js'
 
 const second = 1_000_000

@@ -1,6 +1,7 @@
 /** Synthetic traffic. Each generator yields arrivals in [from, until), and its output depends only on its arguments. */
+
+import type { Random } from '../core/seeded-random.js'
 import type { Arrival } from './arrival.js'
-import type { Random } from './random.js'
 
 /** An interval in ticks. */
 export interface Span {

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { unmeteredDecision } from '../core/decision/unmetered-decision.js'
 import type { BandDecision, Decision } from '../core/decision.js'
 import { FluxGateError } from '../core/errors.js'
+import { seededRandom } from '../core/seeded-random.js'
 import { manualClock } from '../testing/manual-clock.js'
 import { DecisionRecorder } from './decision-recorder.js'
 import { RuleCounters } from './rule-counters.js'
@@ -26,15 +27,6 @@ const band = (changes: Partial<BandDecision>): BandDecision => ({
   windowMs: 1_000,
   ...changes,
 })
-
-/** Has a fixed seed, so that the gaps are the same in every run. */
-function seededRandom(seed: number): () => number {
-  let state = seed
-  return () => {
-    state = (state * 48_271) % 2_147_483_647
-    return state / 2_147_483_647
-  }
-}
 
 describe('DecisionRecorder', () => {
   it('counts each decision once under the deciding rule, and shadow rejections under their own rules', () => {

@@ -9,10 +9,11 @@ import {
 } from '../core/bucket-store.js'
 import type { Clock } from '../core/clock.js'
 import type { Band } from '../core/rule.js'
+import { seededRandom } from '../core/seeded-random.js'
 import { chargeOf, group } from './fixtures.js'
 import { manualClock } from './manual-clock.js'
 import { type ReferenceStore, referenceStore } from './models/reference-store.js'
-import { type BandChoice, editedBand, randomBand, randomCharges, randomPause, seededRandom } from './random-charges.js'
+import { type BandChoice, editedBand, randomBand, randomCharges, randomPause } from './random-charges.js'
 
 export interface Comparison extends BandChoice {
   readonly seed: number

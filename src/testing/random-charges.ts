@@ -1,8 +1,6 @@
 import type { BucketGroup, Charge } from '../core/bucket-store.js'
 import { type AlgorithmName, algorithmNames, type Band, maxFillTicks, maxLogCapacity } from '../core/rule.js'
-import { type Random, seededRandom } from '../core/seeded-random.js'
-
-export { type Random, seededRandom }
+import type { Random } from '../core/seeded-random.js'
 
 const pick = <T>(random: Random, items: readonly T[]): T => items[Math.floor(random() * items.length)] as T
 /** A log-uniform integer from 1 to `max`. */

@@ -1,4 +1,4 @@
-import { type Random, seededRandom } from '../../src/simulate/random.js'
+import { type Random, seededRandom } from '../../src/core/seeded-random.js'
 
 /** Random choices that depend on nothing but a seed. */
 export interface Draw {

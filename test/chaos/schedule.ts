@@ -1,5 +1,5 @@
 /** Random choices that follow from a seed, and the faults of one run with their times. */
-import { seededRandom } from '../../src/simulate/random.js'
+import { seededRandom } from '../../src/core/seeded-random.js'
 import type { Fault, Topology } from './topologies/topology.js'
 
 export class Random {

@@ -1,4 +1,4 @@
-import { type Random, seededRandom } from '../../src/testing/random-charges.js'
+import { type Random, seededRandom } from '../../src/core/seeded-random.js'
 
 export interface SlotPlan {
   readonly bucket: string

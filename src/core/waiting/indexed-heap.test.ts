@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { seededRandom } from '../../testing/random-charges.js'
+import { seededRandom } from '../seeded-random.js'
 import { IndexedHeap } from './indexed-heap.js'
 
 interface Item {

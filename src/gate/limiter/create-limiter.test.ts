@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { algorithmNames } from '../../core/rule.js'
+import { seededRandom } from '../../core/seeded-random.js'
 import { memoryStore } from '../../stores/memory/memory-store.js'
 import { manualClock } from '../../testing/manual-clock.js'
-import { seededRandom } from '../../testing/random-charges.js'
 import { createLimiter } from './create-limiter.js'
 
 const start = 1_800_000_000_000

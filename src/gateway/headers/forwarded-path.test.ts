@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { normalisePath } from '../../core/matching/paths/normalise-path.js'
-import { seededRandom } from '../../testing/random-charges.js'
+import { seededRandom } from '../../core/seeded-random.js'
 import { forwardedPath, hasHiddenDots } from './forwarded-path.js'
 
 describe('forwardedPath', () => {

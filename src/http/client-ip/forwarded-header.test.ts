@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { type Random, seededRandom } from '../../testing/random-charges.js'
+import { type Random, seededRandom } from '../../core/seeded-random.js'
 import { forwardedElements, forwardedValue, isWellFormed } from './forwarded-header.js'
 
 const parsed = (text: string) => [...forwardedElements(text)].map((element) => element && Object.fromEntries(element))

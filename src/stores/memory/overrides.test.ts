@@ -1,9 +1,10 @@
 import { expect, it } from 'vitest'
 import { copyResult } from '../../core/bucket-store.js'
 import { algorithmNames, type Band } from '../../core/rule.js'
+import { seededRandom } from '../../core/seeded-random.js'
 import { chargeOf, group } from '../../testing/fixtures.js'
 import { manualClock } from '../../testing/manual-clock.js'
-import { randomBand, randomPause, seededRandom } from '../../testing/random-charges.js'
+import { randomBand, randomPause } from '../../testing/random-charges.js'
 import { memoryStore } from './memory-store.js'
 
 it.each(algorithmNames)('decides the same whether or not other keys have overrides: %s', async (name) => {

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import type { BandResult, BucketGroup, BucketStore } from '../../core/bucket-store.js'
 import type { Band } from '../../core/rule.js'
+import { seededRandom } from '../../core/seeded-random.js'
 import { chargeOf, second } from '../fixtures.js'
 import type { ManualClock } from '../manual-clock.js'
 import { referenceStore } from '../models/reference-store.js'
-import { seededRandom } from '../random-charges.js'
 import { bandOf, bookOf, limit, nameOf, overridable, type WithStore } from './fixtures.js'
 
 /** The part of the override contract about starting balances. */

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import type { BandResult, BucketStore, Charge, ChargeResult } from '../../core/bucket-store.js'
 import type { Band } from '../../core/rule.js'
+import { seededRandom } from '../../core/seeded-random.js'
 import { chargeOf, group, second } from '../fixtures.js'
 import type { ManualClock } from '../manual-clock.js'
 import { referenceStore } from '../models/reference-store.js'
-import { seededRandom } from '../random-charges.js'
 import { allow, bandOf, bookOf, deny, limit, nameOf, overridable } from './fixtures.js'
 
 const bandsOf: Readonly<Record<string, readonly Band[]>> = {

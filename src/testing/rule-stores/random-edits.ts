@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict'
 import { FluxGateError } from '../../core/errors.js'
 import type { Edit, RuleDocument, RuleStore } from '../../core/rule-store.js'
+import { type Random, seededRandom } from '../../core/seeded-random.js'
 import type { ManualClock } from '../manual-clock.js'
 import { RuleStoreModel } from '../models/rule-store-model.js'
-import { type Random, seededRandom } from '../random-charges.js'
 
 export interface RandomEdits {
   readonly edits: number

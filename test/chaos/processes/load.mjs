@@ -1,6 +1,6 @@
 // @ts-check
 /** The requests of one process: their number, paths, users and permits follow from a seed. */
-import { seededRandom } from '../../../dist/simulate/random.js'
+import { seededRandom } from '../../../dist/core/seeded-random.js'
 
 /**
  * @typedef {{ seed: number, tag: string, perSecond: number, paths: readonly string[] }} LoadPlan

@@ -5,7 +5,7 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { onTestFinished } from 'vitest'
-import { seededRandom } from '../../../src/simulate/random.js'
+import { seededRandom } from '../../../src/core/seeded-random.js'
 import { stopAfterTest } from '../../fixtures/stop-after-test.js'
 import { startRedis } from '../../servers/redis-server.js'
 import { freshPrefix } from '../../servers/shared-redis.js'

@@ -1,8 +1,8 @@
 /** Random histories: every query is compared with a linear search of a plain list. */
 import { Redis } from 'ioredis'
 import { afterAll, describe, expect, it } from 'vitest'
+import { seededRandom } from '../../../src/core/seeded-random.js'
 import type { FindQuery } from '../../../src/search-index.js'
-import { seededRandom } from '../../../src/simulate/random.js'
 import { randomSeed } from '../../fixtures/random-seed.js'
 import { sharedRedis } from '../../servers/shared-redis.js'
 import { freshIndex, idsOf, type Product } from './test-index.js'

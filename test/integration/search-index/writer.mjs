@@ -1,7 +1,8 @@
 // A process that edits an index randomly until it is killed. With `rebuilds` it also rebuilds the index from time to
 // time.
+
+import { seededRandom } from '../../../dist/core/seeded-random.js'
 import { searchIndex } from '../../../dist/search-index.js'
-import { seededRandom } from '../../../dist/simulate/random.js'
 
 const { where, options, seed, rebuilds } = JSON.parse(process.argv[2])
 const random = seededRandom(seed)

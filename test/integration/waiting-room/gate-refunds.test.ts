@@ -1,9 +1,9 @@
 /** Requests that leave while a gate delays them: all buckets end up as if those requests had never been made. */
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { seededRandom } from '../../../src/core/seeded-random.js'
 import { createFluxGate } from '../../../src/gate/create-flux-gate.js'
 import type { FluxGate } from '../../../src/gate/flux-gate.js'
 import type { RuleInput } from '../../../src/rules/schema/input.js'
-import { seededRandom } from '../../../src/testing/random-charges.js'
 import { randomSeed } from '../../fixtures/random-seed.js'
 import { dayMs, leaveAll, orders, settledState, stores, turn } from './held-requests.js'
 

@@ -1,9 +1,9 @@
 /** Requests that leave while Redis restarts: their permits are refunded when it is available again. */
 import { Redis } from 'ioredis'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { seededRandom } from '../../../src/core/seeded-random.js'
 import { createLimiter, type Limiter } from '../../../src/gate/limiter/create-limiter.js'
 import { redisStore } from '../../../src/stores/redis/redis-store.js'
-import { seededRandom } from '../../../src/testing/random-charges.js'
 import { eventually } from '../../fixtures/eventually.js'
 import { randomSeed } from '../../fixtures/random-seed.js'
 import { stopAfterTest } from '../../fixtures/stop-after-test.js'

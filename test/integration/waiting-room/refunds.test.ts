@@ -1,9 +1,9 @@
 /** Requests that leave while they wait, on a real clock: the bucket ends up as if those requests had never been made. */
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { BucketStore } from '../../../src/core/bucket-store.js'
+import { seededRandom } from '../../../src/core/seeded-random.js'
 import { createLimiter, type Limiter, type LimiterOptions } from '../../../src/gate/limiter/create-limiter.js'
 import { memoryStore } from '../../../src/stores/memory/memory-store.js'
-import { seededRandom } from '../../../src/testing/random-charges.js'
 import { randomSeed } from '../../fixtures/random-seed.js'
 import { dayMs, leaveAll, minuteMs, orders, settledState, stores, turn } from './held-requests.js'
 

@@ -1,5 +1,6 @@
 /** Converts the options of `simulate` into synthetic arrivals and a description of them. */
-import { type Arrival, burst, poisson, seededRandom, uniform } from '../../../simulate/index.js'
+import { seededRandom } from '../../../core/seeded-random.js'
+import { type Arrival, burst, poisson, uniform } from '../../../simulate/index.js'
 import { UsageError } from '../../failure.js'
 import { formatDuration } from '../../output/format-duration.js'
 

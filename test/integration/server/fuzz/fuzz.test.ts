@@ -6,7 +6,7 @@
  */
 import { Agent, request } from 'node:http'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { seededRandom } from '../../../../src/simulate/random.js'
+import { seededRandom } from '../../../../src/core/seeded-random.js'
 import { wholeServer } from '../../../fixtures/test-server.js'
 import { FuzzRequests } from './requests.js'
 

@@ -1,4 +1,4 @@
-import type { Random } from '../../../../src/simulate/random.js'
+import type { Random } from '../../../../src/core/seeded-random.js'
 import { anyJson, anyText, oneOf } from './values.js'
 
 // biome-ignore lint/suspicious/noExplicitAny: a document that is walked through

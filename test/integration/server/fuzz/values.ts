@@ -1,4 +1,4 @@
-import type { Random } from '../../../../src/simulate/random.js'
+import type { Random } from '../../../../src/core/seeded-random.js'
 
 export const oneOf = <T>(random: Random, choices: readonly T[]): T =>
   choices[Math.floor(random() * choices.length)] as T

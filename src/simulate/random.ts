@@ -1,1 +1,0 @@
-export { type Random, seededRandom } from '../core/seeded-random.js'
