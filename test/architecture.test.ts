@@ -1,13 +1,13 @@
 /**
- * The house keeps its shape: which part may know which, and the habits that a reviewer should not have to look for.
- * Files are read as text; imports are always written at the start of a line, which the formatter sees to.
+ * Checks which component may import which, and the conventions that a reviewer should not have to check. Files are read as
+ * text. The formatter guarantees that imports are at the start of a line.
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, posix } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 
-/** Each component, what it is for, and what it may import. ARCHITECTURE.md shows the same text. */
+/** Each component, its purpose and its allowed imports. ARCHITECTURE.md contains the same text. */
 const layers = `
 core/         types, contracts and the decision itself: matching, keys, waiting            nothing
 validation/   parsing and checking of options, settings and documents                      core
@@ -65,7 +65,7 @@ const findLayer = (name: string): Layer | undefined => parseLayers(layers).find(
 /** Components that any test may import: the published test tools and their dependencies. */
 const testBed = ['testing', ...(findLayer('testing')?.mayImport ?? [])]
 
-/** The modules that a source names, in import and export … from, in import() and in types. */
+/** The modules that a source imports: static, dynamic and type imports, and re-exports. */
 function importsOf(source: string): string[] {
   const patterns = [
     /^(?:import|export)\s[^'"();=]*?\bfrom\s*['"]([^'"]+)['"]/gm,
@@ -75,18 +75,18 @@ function importsOf(source: string): string[] {
   return patterns.flatMap((pattern) => [...source.matchAll(pattern)].map((match) => match[1] ?? ''))
 }
 
-/** Those that are loaded with it: neither types nor what `import()` loads when it is needed. */
+/** The modules that are loaded together with a source: neither type imports nor dynamic imports. */
 const loadedBy = (source: string): string[] =>
   importsOf(source.replaceAll(/^(import|export) type\s.*$|\bimport\(/gm, ''))
 
-/** `core/rule` of `core/rule.ts`: how files are named here, relative to src. */
+/** `core/rule.ts` → `core/rule`, relative to src. */
 const withoutExtension = (file: string): string => file.replace(/\.[jt]s$/, '')
 /** `*` matches the entries, which are directly in src. */
 const layerOf = (file: string): string => (file.includes('/') ? (file.split('/')[0] ?? '') : '*')
 const isTest = (file: string): boolean => file.endsWith('.test.ts')
 
 /** Describes why `file` must not import `specifier`; undefined if it may. */
-function objection(file: string, specifier: string): string | undefined {
+function importViolation(file: string, specifier: string): string | undefined {
   const layer = findLayer(layerOf(file))
   if (!layer) return `${file} is in no layer of the table`
   if (specifier.startsWith('node:')) return undefined
@@ -101,7 +101,7 @@ function objection(file: string, specifier: string): string | undefined {
   }
   const target = withoutExtension(posix.join(posix.dirname(file), specifier))
   const allowed = [layer.name, ...layer.mayImport, ...(isTest(file) ? testBed : [])]
-  const known = allowed.some((place) => target.startsWith(`${place}/`))
+  const known = allowed.some((folder) => target.startsWith(`${folder}/`))
   return known ? undefined : `${file} imports ${target}`
 }
 
@@ -115,36 +115,36 @@ const sources = new Map(
 const filesWhere = (test: (source: string, file: string) => boolean): string[] =>
   [...sources].filter(([file, source]) => test(source, file)).map(([file]) => file)
 
-describe('the table of layers', () => {
+describe('the component table', () => {
   it('is acyclic: every component imports only components above it in the list', () => {
     const seen: string[] = []
     for (const { name, mayImport } of parseLayers(layers)) {
-      for (const place of mayImport) expect(seen, `${name} may import ${place}`).toContain(place.split('/')[0])
+      for (const folder of mayImport) expect(seen, `${name} may import ${folder}`).toContain(folder.split('/')[0])
       seen.push(name)
     }
   })
 
-  it('is shown in ARCHITECTURE.md, word for word', () => {
+  it('is the same in ARCHITECTURE.md', () => {
     expect(readFileSync(join(root, 'ARCHITECTURE.md'), 'utf8')).toContain(`\n${layers}\n`)
   })
 
-  it('is kept by every import in src', () => {
+  it('allows every import in src', () => {
     expect(sources.size).toBeGreaterThan(0)
-    const found = [...sources].flatMap(([file, source]) => importsOf(source).map((name) => objection(file, name)))
+    const found = [...sources].flatMap(([file, source]) => importsOf(source).map((name) => importViolation(file, name)))
     expect(found.filter((problem) => problem !== undefined)).toEqual([])
   })
 
-  it('has every file of src in one of its layers', () => {
+  it('contains the component of every file in src', () => {
     const names = parseLayers(layers).map(({ name }) => name)
     expect(filesWhere((_, file) => !names.includes(layerOf(file)))).toEqual([])
   })
 })
 
 /**
- * Memory that is in use before the first request comes, and time to start. It is more than that: with a megabyte less, Node
- * collects garbage later, and has compiled its own `nextTick` well by then. If not, each request costs 3 µs more.
+ * Loaded modules cost memory and start-up time before the first request. They also slow down requests: with a megabyte less on
+ * the heap, Node collects garbage later, after it has optimized `nextTick`. Otherwise each request takes 3 µs longer.
  */
-describe('what a middleware loads', () => {
+describe('modules loaded by a middleware', () => {
   const alsoLoaded = (file: string): string[] =>
     loadedBy(sources.get(`${file}.ts`) ?? '').map((name) =>
       name.startsWith('.') ? withoutExtension(posix.join(posix.dirname(file), name)) : name,
@@ -157,7 +157,7 @@ describe('what a middleware loads', () => {
   }
 
   it.each(['express', 'fastify', 'fetch', 'hono', 'koa', 'nest', 'node'])(
-    'fluxgate/%s leaves out what counting in its own process does not need',
+    'fluxgate-js/%s loads no modules that an in-memory store does not need',
     (name) => {
       const loaded = allLoadedBy(`middleware/${name}`)
       expect(loaded).toContain('stores/memory/memory-store')
@@ -167,13 +167,13 @@ describe('what a middleware loads', () => {
     },
   )
 
-  it('process by its global name: importing it has Node open all its streams', () => {
+  it('do not import node:process, because that opens the standard streams', () => {
     expect(filesWhere((source) => /from 'node:process'/.test(source))).toEqual([])
   })
 })
 
 describe('the check itself', () => {
-  it('finds every way of naming a module', () => {
+  it('finds every form of import', () => {
     const source = [
       "import { a } from './a.js'",
       "import type { B } from './b.js'",
@@ -189,7 +189,7 @@ describe('the check itself', () => {
     expect(importsOf(source).sort()).toEqual(['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'].map((name) => `./${name}.js`))
   })
 
-  it('tells what is loaded from what is only named', () => {
+  it('distinguishes loaded modules from type and dynamic imports', () => {
     const source = [
       "import { a, type B } from './a.js'",
       "import type { C } from './c.js'",
@@ -214,7 +214,7 @@ describe('the check itself', () => {
     ['gate/gate.ts', '../redis.js'],
     ['elsewhere/x.ts', 'node:fs'],
   ])('rejects %s importing %s', (file, specifier) => {
-    expect(objection(file, specifier)).toBeTypeOf('string')
+    expect(importViolation(file, specifier)).toBeTypeOf('string')
   })
 
   it.each([
@@ -228,16 +228,16 @@ describe('the check itself', () => {
     ['core/rule.test.ts', 'vitest'],
     ['index.ts', './stores/memory/memory-store.js'],
   ])('accepts %s importing %s', (file, specifier) => {
-    expect(objection(file, specifier)).toBeUndefined()
+    expect(importViolation(file, specifier)).toBeUndefined()
   })
 })
 
-describe('habits', () => {
-  it('has no default exports: a thing has one name everywhere', () => {
+describe('conventions', () => {
+  it('has no default exports, so every export has one name', () => {
     expect(filesWhere((source) => /^export default\b|^export\s*\{[^}]*\bas default\b/m.test(source))).toEqual([])
   })
 
-  it('has no folders for things without a place', () => {
+  it('has no catch-all folders such as utils', () => {
     expect(paths.filter((path) => /(^|\/)(utils?|types|helpers?|common|misc)$/.test(path))).toEqual([])
   })
 

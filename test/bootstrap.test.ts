@@ -1,6 +1,6 @@
 /**
- * `scripts/bootstrap.mjs` in a small project that has the real configuration, the real compiler and three source
- * files. npm is played by a script, since these tests must not need a network; `.ci/run` in a clean clone uses the real one.
+ * `scripts/bootstrap.mjs` in a small project with the real configuration, the real compiler and three source files. A script
+ * replaces npm, because these tests must not need a network. `.ci/run` uses the real npm in a clean clone.
  */
 import { spawn } from 'node:child_process'
 import {
@@ -45,7 +45,7 @@ function write(file: string, text: string): void {
 const read = (file: string): string => readFileSync(join(project, file), 'utf8')
 const exists = (file: string): boolean => existsSync(join(project, file))
 
-/** Fills node_modules with links to the real packages, and notes each call. */
+/** Links the real packages into node_modules and records each call. */
 const workingNpm = `
   import { appendFileSync, mkdirSync, readdirSync, rmSync, symlinkSync } from 'node:fs'
   const packages = ${JSON.stringify(join(root, 'node_modules'))}
@@ -60,7 +60,7 @@ const unreachableNpm = `
   console.error('npm error code EAI_AGAIN\\nnpm error request to the registry failed, reason: getaddrinfo EAI_AGAIN')
   process.exit(1)
 `
-/** Stops in the middle, with some packages in place, for as long as its parent lives. */
+/** Hangs after some packages are installed, until its parent exits. */
 const hangingNpm = `
   import { mkdirSync } from 'node:fs'
   mkdirSync('node_modules/typescript', { recursive: true })
@@ -70,12 +70,12 @@ const hangingNpm = `
 
 interface Result {
   readonly status: number | null
-  readonly said: string
+  readonly output: string
 }
 
 interface Call {
   readonly nodeArguments?: string[]
-  /** Names of steps that are not always taken. */
+  /** Names of optional steps. */
   readonly steps?: string[]
   readonly path?: string
   readonly environment?: Record<string, string>
@@ -84,14 +84,14 @@ interface Call {
 function start({ nodeArguments = [], steps = [], path = process.env.PATH ?? '', environment = {} }: Call = {}) {
   const env = { ...process.env, ...environment, PATH: path, npm_execpath: join(project, 'npm.mjs') }
   const child = spawn(process.execPath, [...nodeArguments, 'scripts/bootstrap.mjs', ...steps], { cwd: project, env })
-  let said = ''
+  let output = ''
   for (const stream of [child.stdout, child.stderr]) {
     stream.setEncoding('utf8').on('data', (text: string) => {
-      said += text
+      output += text
     })
   }
   const ended = new Promise<Result>((resolve) => {
-    child.once('close', (status) => resolve({ status, said }))
+    child.once('close', (status) => resolve({ status, output }))
   })
   return { child, ended }
 }
@@ -103,23 +103,23 @@ async function eventually(condition: () => boolean): Promise<void> {
 }
 
 describe('a fresh clone', () => {
-  it('is installed and built, one line each with the time it took; the next run has nothing to do or say', async () => {
+  it('is installed and built with one line of output per step; the next run prints nothing', async () => {
     const first = await bootstrap()
-    expect(first.said).toMatch(/^installing packages … \d+\.\d s\nbuilding … \d+\.\d s\n$/)
+    expect(first.output).toMatch(/^installing packages … \d+\.\d s\nbuilding … \d+\.\d s\n$/)
     expect(first.status).toBe(0)
     expect(read('dist/index.js')).toContain('one')
     expect(exists('dist/index.d.ts')).toBe(true)
     expect(statSync(join(project, 'dist/command/main.js')).mode & 0o111).toBe(0o111)
 
     const second = await bootstrap()
-    expect(second).toMatchObject({ status: 0, said: '' })
+    expect(second).toMatchObject({ status: 0, output: '' })
     expect(exists('.bootstrap/lock')).toBe(false)
   })
 
-  it('is prepared once when several commands are started together', async () => {
+  it('is prepared once if several commands start at the same time', async () => {
     const results = await Promise.all([bootstrap(), bootstrap(), bootstrap()])
     expect(results.map((result) => result.status)).toEqual([0, 0, 0])
-    expect(results.filter((result) => result.said.includes('building')).length).toBe(1)
+    expect(results.filter((result) => result.output.includes('building')).length).toBe(1)
     expect(read('npm-calls').trim().split('\n').length).toBe(1)
     expect(exists('dist/command/main.js')).toBe(true)
   })
@@ -127,22 +127,22 @@ describe('a fresh clone', () => {
   it('reports that Node.js is too old', async () => {
     const pretend =
       'data:text/javascript,Object.defineProperty(process,"versions",{value:{...process.versions,node:"20.18.3"}})'
-    const { status, said } = await bootstrap({ nodeArguments: ['--import', pretend] })
+    const { status, output } = await bootstrap({ nodeArguments: ['--import', pretend] })
     expect(status).toBe(1)
-    expect(said).toMatch(/^FluxGate requires Node\.js 20\.19 or later; this is /)
+    expect(output).toMatch(/^FluxGate requires Node\.js 20\.19 or later; this is /)
     expect(exists('node_modules')).toBe(false)
   })
 })
 
 describe('packages', () => {
-  it('are installed again when the lock file has changed', async () => {
+  it('are reinstalled after a change of the lock file', async () => {
     await bootstrap()
     write('package-lock.json', `${read('package-lock.json')}\n`)
-    expect((await bootstrap()).said).toMatch(/^installing packages …/)
+    expect((await bootstrap()).output).toMatch(/^installing packages …/)
     expect(read('npm-calls').trim().split('\n').length).toBe(2)
   })
 
-  it('are not installed again when npm was run by hand', async () => {
+  it('are not reinstalled after npm was run manually', async () => {
     cpSync(join(root, 'node_modules/.package-lock.json'), join(project, 'record'))
     write(
       'npm.mjs',
@@ -150,16 +150,16 @@ describe('packages', () => {
     )
     await bootstrap()
     rmSync(join(project, 'node_modules/.fluxgate-installed'))
-    expect(await bootstrap()).toMatchObject({ status: 0, said: '' })
+    expect(await bootstrap()).toMatchObject({ status: 0, output: '' })
   })
 
-  it('cannot be installed without a network, which is said together with what to try', async () => {
+  it('that cannot be installed without a network are reported with a fix', async () => {
     write('npm.mjs', unreachableNpm)
-    const { status, said } = await bootstrap()
+    const { status, output } = await bootstrap()
     expect(status).toBe(1)
-    expect(said).toMatch(/^installing packages … failed\n/)
-    expect(said).toContain('The package registry could not be reached. Check the network')
-    expect(said).not.toContain('    at ')
+    expect(output).toMatch(/^installing packages … failed\n/)
+    expect(output).toContain('The package registry could not be reached. Check the network')
+    expect(output).not.toContain('    at ')
   })
 
   it('are repaired after an interrupted install', async () => {
@@ -171,8 +171,8 @@ describe('packages', () => {
     expect(exists('.bootstrap/lock')).toBe(false)
 
     write('npm.mjs', workingNpm)
-    const { status, said } = await bootstrap()
-    expect(said).toMatch(/^installing packages … .*\nbuilding … .*\n$/)
+    const { status, output } = await bootstrap()
+    expect(output).toMatch(/^installing packages … .*\nbuilding … .*\n$/)
     expect(status).toBe(0)
   })
 
@@ -195,28 +195,28 @@ describe('a build', () => {
     await bootstrap()
   })
 
-  it('follows a changed source, and no other output stays behind for a deleted one', async () => {
+  it('is repeated for a changed source, and removes the output of a deleted one', async () => {
     write('src/index.ts', 'export const two: number = 2\n')
     rmSync(join(project, 'src/one.ts'))
-    expect((await bootstrap()).said).toMatch(/^building … \d+\.\d s\n$/)
+    expect((await bootstrap()).output).toMatch(/^building … \d+\.\d s\n$/)
     expect(read('dist/index.js')).toContain('two')
     expect(exists('dist/one.js')).toBe(false)
     expect(exists('dist/one.d.ts')).toBe(false)
   })
 
-  it('is not repeated for a new date or for a test', async () => {
+  it('is not repeated for a new timestamp or a changed test', async () => {
     utimesSync(join(project, 'src/one.ts'), new Date(), new Date())
     write('src/one.test.ts', 'export {}\n')
-    expect(await bootstrap()).toMatchObject({ status: 0, said: '' })
+    expect(await bootstrap()).toMatchObject({ status: 0, output: '' })
   })
 
-  it('that fails says where, and leaves what was built before', async () => {
+  it('that fails reports the position and keeps the previous output', async () => {
     write('src/one.ts', 'export const one: number = "1"\n')
-    const { status, said } = await bootstrap()
+    const { status, output } = await bootstrap()
     expect(status).toBe(1)
-    expect(said).toMatch(/^building … failed\nsrc\/one\.ts\(1,14\): error TS2322: /)
-    expect(said).toContain('The sources do not compile')
-    expect(said).not.toContain('    at ')
+    expect(output).toMatch(/^building … failed\nsrc\/one\.ts\(1,14\): error TS2322: /)
+    expect(output).toContain('The sources do not compile')
+    expect(output).not.toContain('    at ')
     expect(read('dist/one.js')).toContain('one = 1')
     expect((await bootstrap()).status).toBe(1)
   })
@@ -243,59 +243,59 @@ describe('redis-server', () => {
     await bootstrap()
   })
 
-  it('is not asked for by a command that needs none', async () => {
-    expect(await bootstrap({ path: join(project, 'bin') })).toMatchObject({ status: 0, said: '' })
+  it('is not required by commands that do not need it', async () => {
+    expect(await bootstrap({ path: join(project, 'bin') })).toMatchObject({ status: 0, output: '' })
   })
 
-  it('that is there costs nothing', async () => {
+  it('is not installed if it is on the PATH', async () => {
     program('redis-server', '')
-    expect(await prepare()).toMatchObject({ status: 0, said: '' })
+    expect(await prepare()).toMatchObject({ status: 0, output: '' })
   })
 
-  it('is installed from the packages of the system, once, and never as a service', async () => {
+  it('is installed once from system packages, and never as a service', async () => {
     program('apt-get', 'exit 1')
     program('sudo', sudoThatInstalls)
     const first = await prepare()
-    expect(first.said).toMatch(/^installing redis-server … \d+\.\d s\n$/)
+    expect(first.output).toMatch(/^installing redis-server … \d+\.\d s\n$/)
     expect(first.status).toBe(0)
     expect(read('sudo-calls')).toContain('apt-get install -q -y --no-install-recommends')
     expect(read('sudo-calls')).toContain('policy-rc.d')
-    expect(await prepare()).toMatchObject({ status: 0, said: '' })
+    expect(await prepare()).toMatchObject({ status: 0, output: '' })
   })
 
-  it('that cannot be installed without a password is asked for, with the command to type', async () => {
+  it('that needs a password to install is reported with the command to run', async () => {
     program('apt-get', 'exit 1')
     program('sudo', 'echo "sudo: a password is required" >&2; exit 1')
-    const { status, said } = await prepare()
+    const { status, output } = await prepare()
     expect(status).toBe(1)
-    expect(said).toContain('redis-server is not on the PATH')
-    expect(said).toContain('"sudo apt-get install redis-server", then run the same command again')
+    expect(output).toContain('redis-server is not on the PATH')
+    expect(output).toContain('"sudo apt-get install redis-server", then run the same command again')
   })
 
-  it('that the system cannot deliver is explained in the words of apt', async () => {
+  it('that apt fails to install is reported with the error of apt', async () => {
     program('apt-get', 'exit 1')
     program(
       'sudo',
       '[ "$2" = sh ] || exit 0; echo "Reading lists"; echo "E: Unable to fetch some archives" >&2; exit 100',
     )
-    const { status, said } = await prepare()
+    const { status, output } = await prepare()
     expect(status).toBe(1)
-    expect(said).toMatch(/failed\nE: Unable to fetch some archives\n\n/)
-    expect(said).not.toContain('Reading lists')
+    expect(output).toMatch(/failed\nE: Unable to fetch some archives\n\n/)
+    expect(output).not.toContain('Reading lists')
   })
 
-  it('has to be installed by hand where there is no apt', async () => {
-    const { status, said } = await prepare()
+  it('must be installed manually without apt', async () => {
+    const { status, output } = await prepare()
     expect(status).toBe(1)
-    expect(said).toContain('"brew install redis"')
-    expect(said).not.toContain('    at ')
+    expect(output).toContain('"brew install redis"')
+    expect(output).not.toContain('    at ')
   })
 })
 
 it('an unknown step is rejected', async () => {
-  const { status, said } = await bootstrap({ steps: ['kafka'] })
+  const { status, output } = await bootstrap({ steps: ['kafka'] })
   expect(status).toBe(1)
-  expect(said).toBe('Unknown step "kafka". Use one of redis, mongo.\n')
+  expect(output).toBe('Unknown step "kafka". Use one of redis, mongo.\n')
 })
 
 describe('a server for rules in MongoDB', () => {
@@ -310,31 +310,31 @@ describe('a server for rules in MongoDB', () => {
     await bootstrap()
   })
 
-  it('is built where Go is installed, once for all clones, and again when its sources change', async () => {
+  it('is built if Go is installed, once for all clones, and again after its sources change', async () => {
     program('go', 'shift 5; echo "#!/bin/sh" > "$2"; /bin/chmod 755 "$2"')
-    expect((await prepare()).said).toMatch(
+    expect((await prepare()).output).toMatch(
       /^building FerretDB, which takes a few minutes the first time … \d+\.\d s\n$/,
     )
     expect(built()).toEqual([expect.stringMatching(/^ferretdb-[0-9a-f]{16}$/)])
-    expect(await prepare()).toMatchObject({ status: 0, said: '' })
+    expect(await prepare()).toMatchObject({ status: 0, output: '' })
     write('test/servers/ferretdb/go.mod', 'another')
     expect((await prepare()).status).toBe(0)
     expect(built()).toHaveLength(2)
   })
 
-  it('that cannot be built is explained in the words of Go', async () => {
+  it('that Go fails to build is reported with the error of Go', async () => {
     program('go', 'echo "go: module not found" >&2; exit 1')
-    const { status, said } = await prepare()
+    const { status, output } = await prepare()
     expect(status).toBe(1)
-    expect(said).toMatch(/failed\ngo: module not found\n\nFerretDB could not be built\. See the error above\.\n$/)
+    expect(output).toMatch(/failed\ngo: module not found\n\nFerretDB could not be built\. See the error above\.\n$/)
   })
 
-  it('is not built where there is one, or no Go', async () => {
-    expect(await prepare()).toMatchObject({ status: 0, said: '' })
+  it('is not built if one exists or Go is missing', async () => {
+    expect(await prepare()).toMatchObject({ status: 0, output: '' })
     program('go', 'exit 1')
-    expect(await prepare({ FLUXGATE_TEST_MONGO_URI: 'mongodb://host' })).toMatchObject({ status: 0, said: '' })
+    expect(await prepare({ FLUXGATE_TEST_MONGO_URI: 'mongodb://host' })).toMatchObject({ status: 0, output: '' })
     program('mongod', '')
-    expect(await prepare()).toMatchObject({ status: 0, said: '' })
+    expect(await prepare()).toMatchObject({ status: 0, output: '' })
     expect(built()).toEqual([])
   })
 })

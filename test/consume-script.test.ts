@@ -4,19 +4,19 @@ import { assemble } from '../scripts/assemble-lua.mjs'
 import { consumeScript } from '../src/stores/redis/lua/consume.generated.js'
 
 describe('scripts for Redis', () => {
-  it.each(assemble())('$path is made of the Lua files as they are', ({ path, text }) => {
+  it.each(assemble())('$path is up to date with the Lua files', ({ path, text }) => {
     expect(readFileSync(path, 'utf8'), 'run: node scripts/assemble-lua.mjs').toBe(text)
   })
 
-  it.each(assemble())('$path holds nothing that its literals would change', ({ text }) => {
+  it.each(assemble())('$path contains no characters that its template literals would change', ({ text }) => {
     const scripts = [...text.matchAll(/Script = `([\s\S]*?)`\n/g)].map(([, script = '']) => script)
     expect(scripts.length).toBe(text.match(/^export const \w+Sha = '[0-9a-f]{40}'$/gm)?.length)
     for (const script of scripts) expect(script).not.toMatch(/[`\\]|\$\{|--/)
   })
 })
 
-describe('the script that decides in Redis', () => {
-  it('reads the time and the keys that it is given, and searches for none', () => {
+describe('the decision script', () => {
+  it('uses only the time and the given keys, and scans for no others', () => {
     const commands = [...consumeScript.matchAll(/\bp?call\('(\w+)'/g)].map(([, name]) => name)
     expect([...new Set(commands)].sort()).toEqual([
       'DEL',
@@ -30,12 +30,12 @@ describe('the script that decides in Redis', () => {
       'SETRANGE',
       'TIME',
     ])
-    // Every call names its command, so that the list above is all of them.
+    // Every call has a literal command name, so the list above is complete.
     expect(consumeScript.match(/\bp?call\((?!')/g)).toBeNull()
     expect(consumeScript).not.toMatch(/\b(KEYS|SCAN)\s*['"]|redis\.(log|setresp|replicate)/)
   })
 
-  it('touches keys only in the frame: algorithms are pure', () => {
+  it('accesses keys only outside the algorithms, which are pure', () => {
     for (const name of ['exact', 'answer', 'level', 'window', 'token-bucket', 'interval-bucket', 'leaky-bucket'])
       expect(readFileSync(`src/algorithms/${name}.lua`, 'utf8')).not.toMatch(/\bcall\(|redis\./)
     for (const name of ['fixed-window', 'sliding-window-log', 'sliding-window-counter'])

@@ -27,7 +27,7 @@ const unknownVariables = (text: string): string[] =>
   (text.match(/FLUXGATE_\w+/g) ?? []).filter((name) => !variables.has(name))
 
 it.each(['Dockerfile', 'compose.yaml', 'fluxgate.service', 'kubernetes.yaml'])(
-  '%s uses no variable that means nothing',
+  '%s uses only known variables',
   (name) => {
     expect(read(name)).toMatch(/FLUXGATE_/)
     expect(unknownVariables(read(name))).toEqual([])
@@ -62,7 +62,7 @@ const copies = named('COPY')
   })
 
 describe('the Dockerfile', () => {
-  it('copies what exists and nothing that is kept out, from images of a supported Node', () => {
+  it('copies existing files that are not ignored, and uses images of a supported Node.js version', () => {
     const ignored = read('Dockerfile.dockerignore')
       .split('\n')
       .filter((line) => line.startsWith('!'))
@@ -72,7 +72,7 @@ describe('the Dockerfile', () => {
     for (const from of named('FROM')) expect(Number(/^node:(\d+)-slim/.exec(from)?.[1])).toBeGreaterThanOrEqual(22)
   })
 
-  it('ends as another user than root, with a health check and a command', () => {
+  it('runs as a user other than root, with a health check and a command', () => {
     const last = instructions.slice(instructions.findLastIndex(({ name }) => name === 'FROM')).map(({ name }) => name)
     expect(named('USER')).toEqual(['node'])
     expect(last.indexOf('USER')).toBeGreaterThan(last.lastIndexOf('RUN'))
@@ -80,25 +80,25 @@ describe('the Dockerfile', () => {
     expect(named('EXPOSE')).toEqual([`${settings.gateway.port.defaultValue} ${settings.server.port.defaultValue}`])
   })
 
-  it('has the clients among what runs, in the versions of the lock file, and nothing that only builds', () => {
-    const place = join(scratch, 'packages')
-    mkdirSync(place)
-    for (const name of ['package.json', 'package-lock.json']) cpSync(join(root, name), join(place, name))
+  it('installs the database clients in the locked versions, and no development dependencies', () => {
+    const directory = join(scratch, 'packages')
+    mkdirSync(directory)
+    for (const name of ['package.json', 'package-lock.json']) cpSync(join(root, name), join(directory, name))
     const [, , command = ''] = named('RUN')
     // The lock file determines the packages and is complete, so no registry is needed.
     const env = { ...process.env, npm_config_package_lock_only: 'true', npm_config_offline: 'true' }
-    const { status, stderr } = spawnSync('sh', ['-c', command], { cwd: place, env, encoding: 'utf8' })
+    const { status, stderr } = spawnSync('sh', ['-c', command], { cwd: directory, env, encoding: 'utf8' })
     expect(status, stderr).toBe(0)
     const lockOf = (directory: string) =>
       (JSON.parse(readFileSync(join(directory, 'package-lock.json'), 'utf8')) as Lock).packages
-    const [known, installed] = [lockOf(root), lockOf(place)]
+    const [known, installed] = [lockOf(root), lockOf(directory)]
     expect(Object.values(installed).filter(({ dev, peer }) => dev || peer)).toEqual([])
     const names = Object.keys(installed).filter((name) => name !== '')
     expect(names).toEqual(expect.arrayContaining(['node_modules/ioredis', 'node_modules/mongodb']))
     for (const name of names) expect(installed[name]?.version, name).toBe(known[name]?.version)
   })
 
-  it('builds and runs from what it copies alone: the command starts, and the health check finds it', async () => {
+  it('builds and runs from the copied files alone, and passes its health check', async () => {
     const build = join(scratch, 'build')
     mkdirSync(build)
     const ofBuild = copies.filter(({ target }) => target.startsWith('./'))
@@ -110,15 +110,15 @@ describe('the Dockerfile', () => {
     const built = spawnSync('sh', ['-c', command], { cwd: build, encoding: 'utf8' })
     expect(built.status, built.stderr).toBe(0)
 
-    const place = join(scratch, 'etc')
-    mkdirSync(place)
-    cpSync(join(root, 'rules.yaml'), join(place, 'rules.yaml'))
+    const directory = join(scratch, 'etc')
+    mkdirSync(directory)
+    cpSync(join(root, 'rules.yaml'), join(directory, 'rules.yaml'))
     const inImage = (text: string): string[] =>
       (JSON.parse(text) as string[]).map((word) => word.replace(/^\/app/, build))
     const [program = '', ...args] = [...inImage(named('ENTRYPOINT')[0] ?? ''), ...inImage(named('CMD')[0] ?? '')]
     const env = {
       PATH: `${dirname(process.execPath)}:${process.env.PATH}`,
-      FLUXGATE_ADMIN_TOKEN: 'a-token-of-a-test',
+      FLUXGATE_ADMIN_TOKEN: 'test-token',
       FLUXGATE_SERVER_PORT: String(await freePort()),
       FLUXGATE_GATEWAY_PORT: '0',
       ...Object.fromEntries(
@@ -128,20 +128,20 @@ describe('the Dockerfile', () => {
           .map((pair) => pair.split('=') as [string, string]),
       ),
     }
-    const running = spawn(program, args, { cwd: place, env, stdio: ['ignore', 'pipe', 'inherit'] })
+    const running = spawn(program, args, { cwd: directory, env, stdio: ['ignore', 'pipe', 'inherit'] })
     try {
       let output = ''
       running.stdout.setEncoding('utf8').on('data', (text: string) => {
         output += text
       })
-      await eventually('it has started', () => output.includes('"event":"started"'))
+      await eventually('the program has started', () => output.includes('"event":"started"'))
       const [, check = ''] = /CMD (\[.*\])/.exec(named('HEALTHCHECK')[0] ?? '') ?? []
       const [node = '', ...rest] = JSON.parse(check) as string[]
       expect(spawnSync(node, rest, { env }).status).toBe(0)
       expect(spawnSync(node, rest, { env: { ...env, FLUXGATE_SERVER_PORT: '1' } }).status).toBe(1)
       const api = `http://127.0.0.1:${env.FLUXGATE_SERVER_PORT}`
       const { paths } = (await (
-        await fetch(`${api}/openapi.json`, { headers: { Authorization: 'Bearer a-token-of-a-test' } })
+        await fetch(`${api}/openapi.json`, { headers: { Authorization: 'Bearer test-token' } })
       ).json()) as {
         paths: Record<string, unknown>
       }
@@ -166,7 +166,7 @@ interface Service {
 }
 
 /** Expects that the command exists and that its help lists all given options. */
-function isUnderstood(args: readonly string[]): void {
+function expectValidCommand(args: readonly string[]): void {
   const program = join(root, 'dist', 'command', 'main.js')
   const words = args.filter((word) => !word.startsWith('-'))
   const command = words[0] === 'rules' ? words.slice(0, 2) : words.slice(0, 1)
@@ -181,7 +181,7 @@ describe('the compose file', () => {
     volumes: Record<string, unknown>
   }
 
-  it('has Redis, MongoDB and FluxGate, and names only what there is', () => {
+  it('defines Redis, MongoDB and FluxGate, and references only existing services, volumes and files', () => {
     expect(Object.keys(services)).toEqual(['redis', 'mongo', 'rules', 'fluxgate'])
     for (const { depends_on = {}, volumes: mounted = [], build } of Object.values(services)) {
       for (const [name, { condition }] of Object.entries(depends_on)) {
@@ -197,8 +197,8 @@ describe('the compose file', () => {
     }
   })
 
-  it('has settings and commands that FluxGate understands', async () => {
-    for (const name of ['rules', 'fluxgate']) isUnderstood(services[name]?.command ?? [])
+  it('has valid settings and commands', async () => {
+    for (const name of ['rules', 'fluxgate']) expectValidCommand(services[name]?.command ?? [])
     const environment = services.fluxgate?.environment ?? {}
     const env = { ...environment, FLUXGATE_ADMIN_TOKEN: 'x', FLUXGATE_CHECK_TOKEN: '' }
     const config = await loadConfig({ path: join(root, 'deploy', 'fluxgate.yaml'), env, cwd: root })
@@ -206,15 +206,15 @@ describe('the compose file', () => {
   })
 })
 
-describe('the unit of systemd', () => {
+describe('the systemd unit', () => {
   const unit = read('fluxgate.service')
 
-  it('runs a command that FluxGate understands', () => {
+  it('runs a valid command', () => {
     const [, command = ''] = /^ExecStart=\/usr\/bin\/env fluxgate (.*)$/m.exec(unit) ?? []
-    isUnderstood(command.split(' '))
+    expectValidCommand(command.split(' '))
   })
 
-  it('is in order, and hardly exposed, in the eyes of systemd', () => {
+  it('passes systemd-analyze verify and security', () => {
     const file = join(scratch, 'fluxgate.service')
     writeFileSync(file, unit.replace('/usr/bin/env fluxgate', process.execPath))
     const verified = spawnSync('systemd-analyze', ['verify', file], { encoding: 'utf8' })
@@ -223,10 +223,14 @@ describe('the unit of systemd', () => {
       return
     }
     expect(`${verified.stdout}${verified.stderr}`).toBe('')
-    const judged = spawnSync('systemd-analyze', ['security', '--offline=true', '--threshold=20', '--no-pager', file], {
-      encoding: 'utf8',
-    })
-    expect(judged.status, judged.stdout).toBe(0)
+    const security = spawnSync(
+      'systemd-analyze',
+      ['security', '--offline=true', '--threshold=20', '--no-pager', file],
+      {
+        encoding: 'utf8',
+      },
+    )
+    expect(security.status, security.stdout).toBe(0)
   })
 })
 
@@ -234,7 +238,7 @@ interface Manifest {
   readonly apiVersion: string
   readonly kind: string
   readonly metadata: { readonly name: string }
-  // biome-ignore lint/suspicious/noExplicitAny: what is asked of it is asked by the test.
+  // biome-ignore lint/suspicious/noExplicitAny: the tests check the members that they read.
   readonly [name: string]: any
 }
 
@@ -249,8 +253,8 @@ function probePaths(): string[] {
   return ['startupProbe', 'livenessProbe', 'readinessProbe'].map((probe) => container[probe].httpGet.path)
 }
 
-describe('the manifest of Kubernetes', () => {
-  it('has each kind in its version, joined by the same labels and names', () => {
+describe('the Kubernetes manifest', () => {
+  it('has the expected resources with matching labels and names', () => {
     expect(manifests.map(({ apiVersion, kind }) => `${apiVersion} ${kind}`)).toEqual([
       'v1 ConfigMap',
       'apps/v1 Deployment',
@@ -259,12 +263,12 @@ describe('the manifest of Kubernetes', () => {
     ])
     const { selector, template } = manifest('Deployment').spec
     const { labels } = template.metadata
-    for (const wanted of [
+    for (const matchLabels of [
       selector.matchLabels,
       manifest('Service').spec.selector,
       manifest('PodDisruptionBudget').spec.selector.matchLabels,
     ])
-      expect(labels).toMatchObject(wanted)
+      expect(labels).toMatchObject(matchLabels)
     const [{ ports, volumeMounts }] = template.spec.containers
     expect(manifest('Service').spec.ports.map(({ targetPort }: { targetPort: string }) => targetPort)).toEqual(
       ports.map(({ name }: { name: string }) => name),
@@ -275,7 +279,7 @@ describe('the manifest of Kubernetes', () => {
     expect(template.spec.volumes[0].configMap.name).toBe(manifest('ConfigMap').metadata.name)
   })
 
-  it('keeps pods in service without Redis, and waits longer for a probe than a probe waits for Redis', async () => {
+  it('keeps pods ready without Redis, with a probe timeout longer than the Redis timeout', async () => {
     expect(probePaths()).toEqual(['/health/live', '/health/live', '/health/ready'])
     const [{ readinessProbe }] = manifest('Deployment').spec.template.spec.containers
     writeFileSync(join(scratch, 'k8s.yaml'), manifest('ConfigMap').data['fluxgate.yaml'])
@@ -287,7 +291,7 @@ describe('the manifest of Kubernetes', () => {
     expect(readinessProbe.timeoutSeconds * 1_000).toBeGreaterThan(store.timeoutMs ?? 100)
   })
 
-  it('runs without rights, and stops in time', () => {
+  it('runs without privileges and stops within the grace period', () => {
     const { spec } = manifest('Deployment').spec.template
     const [{ securityContext, lifecycle, resources }] = spec.containers
     expect(spec.securityContext).toMatchObject({ runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } })
@@ -301,9 +305,9 @@ describe('the manifest of Kubernetes', () => {
     expect(spec.terminationGracePeriodSeconds).toBeGreaterThan(pause + 20)
   })
 
-  it('has settings, a command and an image of this version that FluxGate understands', async () => {
+  it('has valid settings, a valid command and the image of this version', async () => {
     const [{ args, image, ports }] = manifest('Deployment').spec.template.spec.containers
-    isUnderstood(args)
+    expectValidCommand(args)
     const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string }
     expect(image).toBe(`fluxgate:${version}`)
     writeFileSync(join(scratch, 'k8s.yaml'), manifest('ConfigMap').data['fluxgate.yaml'])

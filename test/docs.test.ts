@@ -1,7 +1,7 @@
 /**
- * The pages say what is so. In README.md and docs, a block of `js` is run against dist, and a block of `text` right behind
- * it is what it prints; a block of `ts` is compiled. A block with a file name is that file: an example of this repository
- * that is shown, or one that the blocks of the page find in their directory.
+ * Checks the examples, links and lists of the documentation. In README.md and docs, `js` blocks are run against dist, and a
+ * `text` block directly after one is its expected output; `ts` blocks are compiled. A `js` block with a file name must equal
+ * that file of the repository. A `yaml` block with a file name is written to the directory in which the page's blocks run.
  */
 import { execFile } from 'node:child_process'
 import {
@@ -70,7 +70,7 @@ beforeAll(() => {
 })
 afterAll(() => rmSync(project, { recursive: true, force: true }))
 
-/** Each page has its own, so that files of the same name do not meet. */
+/** Each page has its own directory, because pages may use the same file names. */
 const directoryOf = (page: string): string => join(project, page.replaceAll(/\W/g, '-'))
 
 function run(args: readonly string[], cwd: string): Promise<{ status: number; stdout: string; stderr: string }> {
@@ -90,7 +90,7 @@ function run(args: readonly string[], cwd: string): Promise<{ status: number; st
 }
 
 describe('examples in the pages', () => {
-  it.each(programs)('$name runs, and prints what the page says', async ({ page, name, text, output }) => {
+  it.each(programs)('$name runs and prints the output on the page', async ({ page, name, text, output }) => {
     const file = join(directoryOf(page), `${name}.mjs`)
     writeFileSync(file, text)
     const { status, stdout, stderr } = await run([file], directoryOf(page))
@@ -98,12 +98,12 @@ describe('examples in the pages', () => {
     if (output !== undefined) expect(stdout).toBe(output)
   })
 
-  it('there are some', () => {
+  it('exist', () => {
     expect(programs.length).toBeGreaterThan(8)
     expect(shown.length).toBeGreaterThan(0)
   })
 
-  it('compile where they have types', async () => {
+  it('in TypeScript compile', async () => {
     const names = snippets.map(({ name }) => `${name}.mts`)
     for (const { name, text } of snippets) writeFileSync(join(project, `${name}.mts`), text)
     const compilerOptions = {
@@ -119,13 +119,13 @@ describe('examples in the pages', () => {
     expect(status, stdout).toBe(0)
   })
 
-  it.each(shown)('$file is shown as it is', ({ file, text }) => {
+  it.each(shown)('$file is the same as in the repository', ({ file, text }) => {
     expect(text).toBe(read(file))
   })
 })
 
 describe('links', () => {
-  /** As GitHub names them. */
+  /** The anchor that GitHub generates for a heading. */
   const anchorOf = (title: string): string =>
     title
       .toLowerCase()
@@ -136,7 +136,7 @@ describe('links', () => {
   const anchorsIn = (page: string): string[] =>
     [...proseOf(page).matchAll(/^#+ (.+)$/gm)].map(([, title = '']) => anchorOf(title))
 
-  it.each(pages)('of %s lead somewhere', (page) => {
+  it.each(pages)('of %s have existing targets', (page) => {
     const targets = [...proseOf(page).matchAll(/\]\(([^)\s]+)\)/g)].map(([, target = '']) => target)
     const broken = targets
       .filter((target) => !/^[a-z]+:/.test(target))
@@ -168,12 +168,12 @@ describe('every page', () => {
     expect(names.filter((name = '') => !(name in manifest.scripts))).toEqual([])
   })
 
-  it.each(pages)('%s names no directory of the machine it was written on', (page) => {
+  it.each(pages)('%s contains no local path', (page) => {
     const places = /(?:^|[\s"'`(=])(?:\/(?:home|root|Users|work|workspace|tmp|mnt|opt|var)\/|[A-Z]:\\)[^\s]*/gm
     expect(read(page).match(places) ?? []).toEqual([])
   })
 
-  it('tells of every command of package.json that a contributor needs', () => {
+  it('CONTRIBUTING.md describes every npm script', () => {
     const inner = /^(pre|post)|^build$/
     for (const name of Object.keys(manifest.scripts).filter((script) => !inner.test(script)))
       expect(read('CONTRIBUTING.md')).toMatch(new RegExp(`\`npm (run )?${name}\``))
@@ -183,7 +183,7 @@ describe('every page', () => {
 describe('the reference of errors', () => {
   const codes = [...read('src/core/errors.ts').matchAll(/^ {2}(FLUXGATE_\w+):/gm)].map(([, code = '']) => code)
 
-  it('lists every code, and no other', () => {
+  it('lists exactly the error codes', () => {
     const rows = [...read('docs/reference/errors.md').matchAll(/^\| `(FLUXGATE_\w+)` \| .+ \| .+ \|$/gm)]
     expect(codes.length).toBeGreaterThan(5)
     expect(rows.map(([, code]) => code)).toEqual(codes)
@@ -223,7 +223,7 @@ describe('the library reference', () => {
         : [{ entry: subpath.replace(/^\./, 'fluxgate-js'), file, declared }],
   )
 
-  it('lists every entry, and no other', () => {
+  it('lists exactly the entries', () => {
     expect([...new Set(rows.map(({ entry }) => entry))]).toEqual(entries.map(({ entry }) => entry))
   })
 
@@ -232,14 +232,14 @@ describe('the library reference', () => {
     expect(pages.filter((page) => page.startsWith('docs/reference/library/') && !linked.includes(page))).toEqual([])
   })
 
-  it.each(entries)('has a heading for every value that $entry exports, and for no other', async ({ entry, file }) => {
+  it.each(entries)('has headings for exactly the values that $entry exports', async ({ entry, file }) => {
     const titles = textsOf(entry).flatMap((text) =>
       [...text.matchAll(/^##+ `(\w+)`$/gm)].map(([, title = '']) => title),
     )
     expect(titles.sort()).toEqual(Object.keys(await import(join(root, file))).sort())
   })
 
-  it.each(entries)('lists every type that $entry exports, and no other', ({ entry, declared }) => {
+  it.each(entries)('lists exactly the types that $entry exports', ({ entry, declared }) => {
     const declarations = read(declared)
     const exported = [...declarations.matchAll(/^export (type )?\{([^}]*)\}/gm)].flatMap(([, isType, names = '']) =>
       names
@@ -256,7 +256,7 @@ describe('the library reference', () => {
     expect(listed.sort()).toEqual(exported.sort())
   })
 
-  it('explains every field of a decision, every reason, and no other', () => {
+  it('explains exactly the fields and reasons of a decision', () => {
     const source = read('src/core/decision.ts')
     const fieldsOf = (name: string): string[] =>
       [...(source.split(`interface ${name} {`)[1]?.split('\n}')[0] ?? '').matchAll(/^ {2}readonly (\w+)/gm)].map(

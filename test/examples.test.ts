@@ -1,4 +1,4 @@
-/** The examples, each started as a program of its own and asked as its README says. */
+/** Starts each example as a process and uses it as its README describes. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
@@ -32,7 +32,7 @@ function start(name: string, env: NodeJS.ProcessEnv = {}, stderr: 'inherit' | 'i
 }
 
 describe('the examples', () => {
-  it('are the ones that are tried here, each with a README that says how to start it', () => {
+  it('are all tested here, and each has a README with the command to start it', () => {
     expect(folders.sort()).toEqual(
       ['limit-a-function', 'limit-remote', 'lock-a-ledger', 'search-a-catalogue', ...servers].sort(),
     )
@@ -42,7 +42,7 @@ describe('the examples', () => {
       )
   })
 
-  it('limit-a-function: three at once, then one every 100 ms, in the order of asking', async () => {
+  it('limit-a-function: three calls at once, then one every 100 ms, in order', async () => {
     const { lines, ended } = start('limit-a-function')
     const printed: string[] = []
     for await (const line of lines) printed.push(line)
@@ -59,7 +59,7 @@ describe('the examples', () => {
     expect(fifth).toBeGreaterThanOrEqual(199)
   })
 
-  it('lock-a-ledger: what comes from the past is not written', async () => {
+  it('lock-a-ledger: a stale write is rejected', async () => {
     const { lines, ended } = start('lock-a-ledger', { REDIS_URI: sharedRedis().uri })
     const printed: string[] = []
     for await (const line of lines) printed.push(line)
@@ -71,7 +71,7 @@ describe('the examples', () => {
     ])
   })
 
-  it('search-a-catalogue: books are found by everything about them, also right after a change', async () => {
+  it('search-a-catalogue: finds books by all fields, also directly after a change', async () => {
     const { lines, ended } = start('search-a-catalogue', { REDIS_URI: sharedRedis().uri })
     const printed: string[] = []
     for await (const line of lines) printed.push(line)
@@ -89,7 +89,7 @@ describe('the examples', () => {
     ])
   })
 
-  it('limit-remote: a server decides; without it, requests pass', async () => {
+  it('limit-remote: a server decides; without it, requests are allowed', async () => {
     const perAddress = { id: 'per-address', bands: [{ label: 'minute', capacity: 60, window: '1m' }] }
     const login = {
       id: 'login',
@@ -100,7 +100,7 @@ describe('the examples', () => {
     const gate = await createFluxGate({ rules: { id: 'api', rules: [perAddress, login] } })
     const server = createServer({ gate })
     const { url } = await server.listen({ port: 0 })
-    await refusesTheFourthLogin('limit-remote', { FLUXGATE_URL: url })
+    await expectFourthLoginRejected('limit-remote', { FLUXGATE_URL: url })
     await server.close()
     await gate.close()
     const { lines } = start('limit-remote', { PORT: '0', FLUXGATE_URL: url }, 'ignore')
@@ -108,11 +108,11 @@ describe('the examples', () => {
     expect((await fetch(application)).status).toBe(200)
   })
 
-  it.each(servers)('%s: the fourth login in a minute is refused, and others are not', async (name) => {
-    await refusesTheFourthLogin(name)
+  it.each(servers)('%s: rejects the fourth login in a minute, and no other request', async (name) => {
+    await expectFourthLoginRejected(name)
   })
 
-  async function refusesTheFourthLogin(name: string, env: NodeJS.ProcessEnv = {}): Promise<void> {
+  async function expectFourthLoginRejected(name: string, env: NodeJS.ProcessEnv = {}): Promise<void> {
     const { child, lines, ended } = start(name, { PORT: '0', ...env })
     const [url] = (await once(lines, 'line')) as [string]
     const answers: Response[] = []
@@ -121,7 +121,7 @@ describe('the examples', () => {
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 429])
     expect(await answers[0]?.text()).toBe('Welcome.\n')
     const retryAfter = Number(answers[3]?.headers.get('retry-after'))
-    // A permit comes back 20 s after the first login.
+    // A permit is refilled 20 s after the first login.
     expect(retryAfter).toBeGreaterThanOrEqual(Math.floor(20 - (performance.now() - startedAt) / 1_000))
     expect(retryAfter).toBeLessThanOrEqual(20)
     expect(await answers[3]?.json()).toMatchObject({

@@ -1,6 +1,6 @@
 /**
- * The package as its users get it: packed, unpacked as the only dependency of a project of theirs, loaded, compiled
- * against and run. Dependencies of FluxGate are linked from here, so no network is needed.
+ * Packs the package, installs it as the only dependency of a project, and loads, compiles and runs it there. Dependencies of
+ * FluxGate are linked from this repository, so no network is needed.
  */
 import { execFile } from 'node:child_process'
 import {
@@ -24,7 +24,7 @@ const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
 const project = mkdtempSync(join(tmpdir(), 'fluxgate-packaging-'))
 const installed = join(project, 'node_modules', 'fluxgate-js')
 
-/** `fluxgate-js`, `fluxgate-js/handlers`, …: everything in exports that is a module. */
+/** `fluxgate-js`, `fluxgate-js/handlers`, …: every module in exports. */
 const entries = Object.keys(manifest.exports)
   .filter((subpath) => !subpath.endsWith('.json'))
   .map((subpath) => subpath.replace(/^\./, 'fluxgate-js'))
@@ -74,7 +74,7 @@ function run(command: string, args: readonly string[], cwd = project): Promise<R
   })
 }
 
-/** Runs a program of the consumer's and gives back what it printed as JSON. */
+/** Runs a program in the consuming project and parses its output as JSON. */
 async function evaluate(file: string, source: string): Promise<unknown> {
   write(file, source)
   const { status, stdout, stderr } = await run(process.execPath, [file])
@@ -99,7 +99,7 @@ describe('the tarball', () => {
     expect(targets.filter((target) => !files.includes(target))).toEqual([])
   })
 
-  it('is clean for publint, strictly', async () => {
+  it('passes publint in strict mode', async () => {
     const { messages } = await publint({ pkgDir: installed, pack: false, strict: true })
     expect(messages).toEqual([])
   })
@@ -130,7 +130,7 @@ describe('every entry', () => {
     expect(imported).toMatchObject({ 'fluxgate-js': expect.arrayContaining(['createLimiter', 'memoryStore']) })
   })
 
-  it('is one and the same module both ways', async () => {
+  it('is the same module with import and require()', async () => {
     const source = `Promise.all(${specifiers}.map(async (entry) => {
       const imported = await import(entry)
       return Object.entries(require(entry)).every(([name, value]) => imported[name] === value)
@@ -138,7 +138,7 @@ describe('every entry', () => {
     expect(await evaluate('same.cjs', source)).toEqual(entries.map(() => true))
   })
 
-  it('shares its classes with the others: what a middleware throws is an error of fluxgate', async () => {
+  it('shares its classes with the other entries: a middleware throws a FluxGateError of the main entry', async () => {
     const source = `import { FluxGateError } from 'fluxgate-js'
       const found = []
       for (const name of ['express', 'fetch', 'hono', 'koa', 'node']) {
@@ -171,14 +171,14 @@ describe('every entry', () => {
     },
   )
 
-  it('gives a limiter that works, three lines after it was installed', async () => {
+  it('provides a working limiter in three lines', async () => {
     const source = `const { createLimiter } = require('fluxgate-js')
       const limiter = createLimiter({ capacity: 2, window: '1h' })
       console.log(JSON.stringify([1, 2, 3].map(() => limiter.consumeSync('user:42').allowed)))`
     expect(await evaluate('use.cjs', source)).toEqual([true, true, false])
   })
 
-  it('says which version it is', async () => {
+  it('exports its version', async () => {
     const source = `console.log(JSON.stringify(require('fluxgate-js/package.json').version))`
     expect(await evaluate('version.cjs', source)).toBe(manifest.version)
   })
@@ -198,7 +198,7 @@ describe('the types', () => {
     export const customize: ContextCustomizer = (context) => ({ ...context, userId: 'ann' })
     export type ExtensionPoints =
       [BucketResetHandler, BucketStore, Handler, KeyResolver, ReloadStrategy, RuleSetProvider]
-    // @ts-expect-error a refusal is not a string
+    // @ts-expect-error a rejection is not a string
     export const wrong: string = limiter.consumeSync('user:42')
   `
   const commonJsConsumer = `
@@ -222,11 +222,11 @@ describe('the types', () => {
     expect(status, stdout).toBe(0)
   }
 
-  it('serve a strict project of ES modules and of CommonJS modules in Node', async () => {
+  it('compile in a strict project with ES modules and with CommonJS modules', async () => {
     await compile({ module: 'nodenext' }, { 'consumer.mts': consumer, 'consumer.cts': commonJsConsumer })
   })
 
-  it('serve a strict project that is bundled', async () => {
+  it('compile in a strict project with module resolution for bundlers', async () => {
     await compile({ module: 'esnext', moduleResolution: 'bundler' }, { 'consumer.ts': consumer })
   })
 })

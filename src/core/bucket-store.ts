@@ -163,7 +163,7 @@ export interface SharedGenerations {
 /** @deprecated Use `SharedGenerations`. */
 export type SharedResets = SharedGenerations
 
-/** What a remote store knows about its connection. A store in this process needs none of it. */
+/** The connection state of a remote store. A store in this process does not need it. */
 export interface StoreAvailability {
   /** True if every call succeeds or fails within the store's own timeout. Otherwise FluxGate applies `resilient`. */
   readonly isBounded?: boolean | undefined

@@ -1,4 +1,4 @@
-/** `fluxgate bulk` as a program: what it sends, what it prints, and how it ends. */
+/** `fluxgate bulk` as a process: loaded data, output and exit status. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
@@ -23,7 +23,7 @@ const bulk = (args: readonly string[], input = '') => fluxgate(['bulk', ...args,
 const plain = (text: string): string => text.replaceAll(/[\d.,]+(µs|ms|s)\b, [\d,]+\/s/g, '…')
 
 describe('fluxgate bulk', () => {
-  it('loads a file by what its name says it is', async () => {
+  it('detects the format of a file by its name', async () => {
     writeFileSync(file('a.csv'), 'id,name\n1,ann\n2,"bob, jr"\n')
     writeFileSync(file('b.jsonl.gz'), gzipSync('{"id":3,"name":"chris"}\n'))
     writeFileSync(file('c.txt'), 'SET user:4 "dora d"\n')
@@ -49,13 +49,13 @@ describe('fluxgate bulk', () => {
     expect(JSON.parse(json.stdout)).toMatchObject({ records: 3, done: 2, failed: 1, failures: [{ line: 2 }] })
   })
 
-  it('does not list more failures than anybody reads', () => {
+  it('limits the number of listed failures', () => {
     const { stderr } = bulk([], 'NOSUCH\n'.repeat(150))
     expect(stderr.trimEnd().split('\n')).toHaveLength(101)
     expect(stderr).toContain('\n  … and 50 more\n')
   })
 
-  it('sends nothing in a dry run, and needs no server for it', async () => {
+  it('sends nothing in a dry run and needs no server', async () => {
     const { status, stdout } = fluxgate(['bulk', '--dry-run', '--redis', 'redis://127.0.0.1:1'], {
       input: 'SET dry 1\n',
     })
@@ -64,7 +64,7 @@ describe('fluxgate bulk', () => {
   })
 
   it('fails if the reader of --emit closes the pipe before the end', async () => {
-    // More than a pipe holds, so that it cannot be written after its end has been closed.
+    // More than the buffer of a pipe, so that writing fails once the reader has closed it.
     writeFileSync(file('long.txt'), `SET key ${'x'.repeat(1_000)}\n`.repeat(5_000))
     const { stdout, stderr } = shell(`{ fluxgate bulk long.txt --emit; echo "status $?" >&2; } | head -c 5`)
     expect([stdout.length, stderr]).toEqual([
@@ -75,14 +75,14 @@ describe('fluxgate bulk', () => {
     ])
   })
 
-  it('writes what redis-cli --pipe reads', async () => {
+  it('writes the format of redis-cli --pipe', async () => {
     writeFileSync(file('many.txt'), Array.from({ length: 5_000 }, (_, i) => `SET piped:${i} "안녕 ${i}"\n`).join(''))
     const { stdout } = shell(`fluxgate bulk many.txt --emit | redis-cli -p ${server.port} --pipe`)
     expect(stdout).toContain('errors: 0, replies: 5000')
     expect(await server.call('GET', 'piped:4999')).toBe('안녕 4999')
   })
 
-  it('goes on from a line', async () => {
+  it('resumes from a line', async () => {
     expect(bulk(['--from-line', '3'], 'SET from:1 a\nSET from:2 a\nSET from:3 a\n').status).toBe(0)
     expect(await server.call('EXISTS', 'from:1', 'from:2', 'from:3')).toBe(1)
   })
@@ -96,13 +96,13 @@ describe('fluxgate bulk', () => {
     [['--emit', '--json'], 'cannot be used with'],
     [['--redis', 'localhost'], 'uri must be redis://'],
     [['--redis', 'redis://127.0.0.1:1'], 'Redis at 127.0.0.1:1 failed to accept a connection'],
-  ])('answers %j with status 2 and a sentence', (args, message) => {
+  ])('rejects %j with status 2 and a message', (args, message) => {
     const { status, stdout, stderr } = fluxgate(['bulk', ...args])
     expect({ status, stdout }).toEqual({ status: 2, stdout: '' })
     expect(stderr).toContain(message)
   })
 
-  it('loads into the store of the settings', async () => {
+  it('loads into the configured store', async () => {
     writeFileSync(file('fluxgate.yaml'), `store: { uri: '${server.uri}/5' }\n`)
     expect(fluxgate(['bulk', '--config', file('fluxgate.yaml')], { input: 'SET configured 1\n' }).status).toBe(0)
     expect(String(await server.call('INFO', 'keyspace'))).toContain('db5:keys=1')
@@ -110,7 +110,7 @@ describe('fluxgate bulk', () => {
 })
 
 describe('fluxgate bulk overrides', () => {
-  it('replaces the overrides of a rule, or changes nothing', async () => {
+  it('replaces all overrides of a rule, or changes nothing', async () => {
     const bands = '[{ capacity: 10, window: 1m }]'
     writeFileSync(
       file('rules.yaml'),
@@ -143,7 +143,7 @@ describe('fluxgate bulk overrides', () => {
   })
 })
 
-describe('fluxgate bulk that is stopped', () => {
+describe('an interrupted fluxgate bulk', () => {
   async function endless(uri: string): Promise<{ child: ChildProcess; ended: Promise<[number, string]> }> {
     const program = join(root, 'dist', 'command', 'main.js')
     const child = spawn(process.execPath, [program, 'bulk', '--redis', uri, '--rate', '20000'], {
@@ -162,7 +162,7 @@ describe('fluxgate bulk that is stopped', () => {
     return { child, ended }
   }
 
-  it.each(['SIGINT', 'SIGTERM'] as const)('by %s says where to go on', async (signal) => {
+  it.each(['SIGINT', 'SIGTERM'] as const)('prints the line to resume from after %s', async (signal) => {
     await server.call('DEL', 'stopped:count')
     const { child, ended } = await endless(server.uri)
     await eventually('the load is running', async () => Number(await server.call('GET', 'stopped:count')) > 1_000)
@@ -173,7 +173,7 @@ describe('fluxgate bulk that is stopped', () => {
     expect(Number(line)).toBe(Number(await server.call('GET', 'stopped:count')) + 1)
   })
 
-  it('by the death of Redis says where to go on', async () => {
+  it('prints the line to resume from after Redis has exited', async () => {
     const mortal = await startRedis()
     try {
       const { ended } = await endless(mortal.uri)

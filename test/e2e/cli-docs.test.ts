@@ -1,4 +1,4 @@
-/** The pages about the command line say what it does: every option, and the very output. */
+/** Compares the pages about the command line with its options and output. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
@@ -21,7 +21,7 @@ describe('the documentation of the command line', () => {
     return text
   }
 
-  /** The commands, as the help of each lists them. */
+  /** The commands that the help lists. */
   function commands(path: readonly string[] = []): string[][] {
     const listed = helpOf(path).split('\nCommands:\n')[1] ?? ''
     const names = [...listed.matchAll(/^ {2}([a-z]+)/gm)]
@@ -30,7 +30,7 @@ describe('the documentation of the command line', () => {
     return names.flatMap((name) => [[...path, name], ...commands([...path, name])])
   }
 
-  it('has a section for every command, with every option and no other', () => {
+  it('has a section for every command with exactly its options', () => {
     const reference = read('reference/cli.md')
     const found = commands()
     expect(found.length).toBeGreaterThan(3)
@@ -48,7 +48,7 @@ describe('the documentation of the command line', () => {
   })
 
   it.each(['guide/simulate.md', 'guide/bulk.md', 'reference/cli.md'])(
-    'shows in %s what its commands really print',
+    'shows the actual output of the commands in %s',
     (path) => {
       const page = read(path)
       for (const [, name, text] of page.matchAll(/^```\w+ (\S+)\n([\s\S]*?)^```$/gm))

@@ -1,4 +1,4 @@
-/** The command line as people and scripts meet it: the built program, as processes of its own. */
+/** The built command line as a process, as users and scripts run it. */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
@@ -32,13 +32,13 @@ beforeAll(() => {
 afterAll(remove)
 
 describe('fluxgate', () => {
-  it('says its version', () => {
+  it('prints its version', () => {
     const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
     expect(fluxgate(['--version'])).toEqual({ status: 0, stdout: `${version}\n`, stderr: '' })
   })
 
   it.each(['', 'start', 'gateway', 'check', 'rules', 'rules validate', 'simulate'])(
-    'explains %s on standard output',
+    'prints the help of %s on standard output',
     (command) => {
       const { status, stdout, stderr } = fluxgate([...command.split(' ').filter(Boolean), '--help'])
       expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
@@ -83,7 +83,7 @@ describe('fluxgate', () => {
     [['simulate', '--traffic', 'burst', '--rate', '5'], '--rate applies to uniform and poisson traffic'],
     [['simulate', '--rule-set', 'api'], '--rule-set needs --rules'],
     [['simulate', '--rules', 'rules.yaml', '--from', 'access.log', '--capacity', '5'], 'cannot be used with'],
-  ])('answers bad usage %j with status 2 and a sentence on standard error', (args, message) => {
+  ])('rejects invalid usage %j with status 2 and a message on standard error', (args, message) => {
     const { status, stdout, stderr } = fluxgate(args)
     expect({ status, stdout }).toEqual({ status: 2, stdout: '' })
     expect(stderr).toContain(message)
@@ -98,7 +98,7 @@ describe('fluxgate', () => {
     },
   )
 
-  it('prints no colours into a pipe', () => {
+  it('prints no colors to a pipe', () => {
     expect(fluxgate(['simulate'], { env: { FORCE_COLOR: '1' } }).stdout).not.toContain('\u001b')
   })
 })
@@ -106,7 +106,7 @@ describe('fluxgate', () => {
 describe('fluxgate check', () => {
   const login = ['check', '--ip', '203.0.113.7', '--method', 'post', '--path', '//login/']
 
-  it('prints one Decision and exits with 0 when it is allowed', () => {
+  it('prints a decision and exits with 0 if the request is allowed', () => {
     const { status, stdout, stderr } = fluxgate(login)
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
     expect(JSON.parse(stdout)).toMatchObject({
@@ -121,28 +121,28 @@ describe('fluxgate check', () => {
     })
   })
 
-  it('exits with 1 when it is refused: two of three logins fit, whatever the machine', () => {
+  it('exits with 1 if a request is rejected: two of three logins are allowed', () => {
     expect(fluxgate([...login, '--repeat', '2']).status).toBe(0)
     const third = fluxgate([...login, '--repeat', '3'])
     expect(third.status).toBe(1)
     expect(JSON.parse(third.stdout)).toMatchObject({ allowed: false, reason: 'LIMITED', retryAfterMs: 30_000 })
   })
 
-  it('prints every decision of a repetition as one JSON list', () => {
+  it('prints the decisions of repeated requests as one JSON list', () => {
     const { status, stdout } = fluxgate([...login, '--repeat', '4', '--json'])
     expect(status).toBe(1)
     expect(JSON.parse(stdout).map(({ allowed }: { allowed: boolean }) => allowed)).toEqual([true, true, false, false])
     expect(JSON.parse(fluxgate([...login, '--json']).stdout).allowed).toBe(true)
   })
 
-  it('charges nothing with --peek, and refuses more than ever fits at once', () => {
+  it('charges nothing with --peek, and rejects more permits than the capacity', () => {
     expect(JSON.parse(fluxgate([...login, '--repeat', '5', '--peek']).stdout)).toMatchObject({ allowed: true })
     const impossible = fluxgate([...login, '--permits', '3'])
     expect(impossible.status).toBe(1)
     expect(JSON.parse(impossible.stdout)).toMatchObject({ reason: 'IMPOSSIBLE', retryAfterMs: null })
   })
 
-  it('finds rules and the default set where a configuration says they are', () => {
+  it('uses the rules and the default rule set of a configuration', () => {
     mkdirSync(file('conf'))
     writeFileSync(file('conf/fluxgate.yaml'), 'rules: { path: ../two-sets.json }\nratelimit: { defaultRuleSetId: b }\n')
     const { status, stdout } = fluxgate(['check', '--config', 'conf/fluxgate.yaml'])
@@ -154,7 +154,7 @@ describe('fluxgate check', () => {
     expect(wrong.stderr).toMatch(/\n {2}rulez: .*\n {2}reload\.strategy: /)
   })
 
-  it('is decided as a server would that is started here: by ./fluxgate.yaml and the environment', () => {
+  it('uses ./fluxgate.yaml and the environment, like a server started in the same directory', () => {
     const there = commandLine()
     onTestFinished(there.remove)
     writeFileSync(
@@ -170,14 +170,14 @@ describe('fluxgate check', () => {
     expect(there.fluxgate(['rules', 'list']).stdout).toContain('\nhere ')
   })
 
-  it('hands attributes to the rules', () => {
+  it('passes attributes to the rules', () => {
     const { stdout } = fluxgate([...login, '--attribute', 'tier=beta', '--attribute', 'x=y', '--header', 'X-App:ios'])
     expect(JSON.parse(stdout).bands.map(({ ruleId }: { ruleId: string }) => ruleId)).toContain('beta')
   })
 })
 
 describe('fluxgate rules validate', () => {
-  it('says how much it found in each valid file', () => {
+  it('prints the number of rule sets and rules of each valid file', () => {
     const { status, stdout, stderr } = fluxgate(['rules', 'validate', 'rules.yaml', 'two-sets.json'])
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
     expect(stdout).toBe('✓ rules.yaml: 1 rule set, 3 rules\n✓ two-sets.json: 2 rule sets, 0 rules\n')
@@ -204,7 +204,7 @@ describe('fluxgate rules validate', () => {
     expect(errors[0]).toEqual({ file: 'wrong.yaml', path: 'ruleSets[0].rules[0].bandz', message: expect.any(String) })
   })
 
-  it('reads YAML and JSON from standard input, and says where its syntax is wrong', () => {
+  it('reads YAML and JSON from standard input, and reports the position of syntax errors', () => {
     const validate = (input: string) => fluxgate(['rules', 'validate', '-'], { input })
     expect(validate(rules)).toMatchObject({ status: 0, stdout: '✓ standard input: 1 rule set, 3 rules\n' })
     expect(validate('{"id":"a","rules":[]}')).toMatchObject({
@@ -229,7 +229,7 @@ describe('fluxgate simulate', () => {
     JSON.parse(fluxgate(['simulate', '--json', ...args]).stdout)
   const byAlgorithm = (runs: Run[], field: string) => Object.fromEntries(runs.map((run) => [run.algorithm, run[field]]))
 
-  it('shows without any option that a fixed window lets 2C pass around an edge and the sliding ones C', () => {
+  it('shows by default that a fixed window allows twice the capacity around a boundary, and sliding windows do not', () => {
     const { runs } = simulate()
     expect(byAlgorithm(runs, 'mostInAnyWindow')).toEqual({
       TOKEN_BUCKET: 11,
@@ -243,7 +243,7 @@ describe('fluxgate simulate', () => {
     expect(stdout).toMatch(/^SLIDING_WINDOW_LOG .*10 in 1s, limit 10\n +10 ┼┄+\n/m)
   })
 
-  it('shows that a leaky bucket spaces evenly what a token bucket passes on as it comes', () => {
+  it('shows that a leaky bucket spaces requests evenly and a token bucket does not', () => {
     const { runs } = simulate(
       '--algorithm',
       'token-bucket,leaky-bucket',
@@ -264,7 +264,7 @@ describe('fluxgate simulate', () => {
     })
   })
 
-  it('shows that 11/s under 10/s for 100 s get 10/s and the first burst', () => {
+  it('allows 10/s plus the initial burst of 11/s under a limit of 10/s for 100 s', () => {
     const { runs } = simulate('--algorithm', 'token-bucket', '--rate', '11', '--duration', '100s')
     expect(runs[0]).toMatchObject({ offered: 1_100, admitted: 1_009, refused: 91 })
   })
@@ -304,18 +304,18 @@ describe('fluxgate simulate', () => {
     expect(runs[0]?.buckets).toHaveLength(600)
   })
 
-  it('repeats a seed exactly, and only that', () => {
+  it('repeats a run with the same seed exactly, and differs for another seed', () => {
     const run = (seed: string): string => fluxgate(['simulate', '--traffic', 'poisson', '--seed', seed]).stdout
     expect(run('5')).toBe(run('5'))
     expect(run('5').split('\n').slice(2)).not.toEqual(run('6').split('\n').slice(2))
   })
 
-  it('leaves out the sliding log above what it can hold, unless it was asked for', () => {
+  it('omits the sliding window log above its maximum capacity, unless it is selected', () => {
     const names = simulate('--capacity', '100001', '--rate', '10').runs.map(({ algorithm }) => algorithm)
     expect(names).toEqual(['TOKEN_BUCKET', 'LEAKY_BUCKET', 'FIXED_WINDOW', 'SLIDING_WINDOW_COUNTER'])
   })
 
-  it('replays a recording from a file, packed or not, and from standard input, and names bad lines', () => {
+  it('replays a recording from a file, compressed or not, and from standard input, and reports invalid lines', () => {
     const log = `${[0, 1, 2, 3].map((second) => logLine(second)).join('\n')}\noops\n`
     writeFileSync(file('bad.log'), log)
     writeFileSync(file('bad.log.gz'), gzipSync(log))
@@ -330,7 +330,7 @@ describe('fluxgate simulate', () => {
     expect(stdout).toContain('\n1 line could not be parsed: 5\n')
   })
 
-  it('says that a recording is empty, or broken', () => {
+  it('reports an empty or corrupt recording', () => {
     expect(fluxgate(['simulate', '--from', '-'])).toMatchObject({ status: 0, stderr: '' })
     expect(fluxgate(['simulate', '--from', '-']).stdout).toMatch(/^10 per 1s · standard input contains no requests\n/)
     writeFileSync(file('broken.gz'), 'not packed')
@@ -356,7 +356,7 @@ describe('fluxgate simulate', () => {
     )
   })
 
-  it('repeats one request against a rule set, in bursts of its tightest limit if nothing is said', () => {
+  it('repeats one request against a rule set, by default in bursts of its most restrictive limit', () => {
     const login = ['--rules', 'rules.yaml', '--ip', '203.0.113.7', '--method', 'post', '--path', '/login']
     const { rules: perRule, total, ...document } = simulate(...login) as never as Record<string, unknown>
     expect(document).toMatchObject({ rulesFile: 'rules.yaml', startAtMs: 0, withoutRule: 0 })

@@ -1,4 +1,4 @@
-/** `fluxgate doctor` on real servers that have what it looks for, and `fluxgate completion` in a real shell. */
+/** `fluxgate doctor` with real servers, and `fluxgate completion` in a real shell. */
 import { spawnSync } from 'node:child_process'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -6,7 +6,7 @@ import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
 import { stopAfterTest } from '../fixtures/stop-after-test.js'
 import { startRedis } from '../servers/redis-server.js'
 import { commandLine } from './command-line.js'
-import { type Workplace, workplace } from './running-program.js'
+import { tempWorkspace, type Workspace } from './running-program.js'
 
 interface Report {
   readonly ok: boolean
@@ -15,10 +15,10 @@ interface Report {
 
 const rules = { id: 'api', rules: [{ id: 'one', bands: [{ capacity: 1, window: '1m' }] }] }
 
-async function doctor(place: Workplace, settings: object, env: NodeJS.ProcessEnv = {}) {
-  place.write('rules.yaml', rules)
-  place.write('fluxgate.yaml', { gateway: { port: 0 }, ...settings })
-  const running = place.launch(['doctor', '--json'], env)
+async function doctor(workspace: Workspace, settings: object, env: NodeJS.ProcessEnv = {}) {
+  workspace.write('rules.yaml', rules)
+  workspace.write('fluxgate.yaml', { gateway: { port: 0 }, ...settings })
+  const running = workspace.launch(['doctor', '--json'], env)
   const status = await running.ended
   const { ok, findings } = JSON.parse(running.stdout()) as Report
   const find = (name: string) => findings.find((one) => one.name === name)
@@ -26,8 +26,8 @@ async function doctor(place: Workplace, settings: object, env: NodeJS.ProcessEnv
 }
 
 describe('fluxgate doctor', () => {
-  it('finds that a configuration without any demands works', async () => {
-    const { status, ok, find } = await doctor(workplace(), {})
+  it('accepts an empty configuration', async () => {
+    const { status, ok, find } = await doctor(tempWorkspace(), {})
     expect([status, ok]).toEqual([0, true])
     expect(find('rules')).toMatchObject({ status: 'ok', message: expect.stringContaining('1 rule set, 1 rule') })
     expect(find('reload')).toMatchObject({ message: 'changes are detected by WATCH' })
@@ -35,9 +35,9 @@ describe('fluxgate doctor', () => {
     expect(find('server.adminToken')?.message).toBe('not set: the API is reachable from this machine only')
   })
 
-  it('looks at a Redis: version, role, scripts, clock, eviction, latency', async () => {
+  it('checks Redis: version, role, scripts, clock, eviction, latency', async () => {
     const redis = await stopAfterTest(startRedis({ config: ['maxmemory 50mb', 'maxmemory-policy allkeys-lru'] }))
-    const { status, find } = await doctor(workplace(), { store: { uri: redis.uri } })
+    const { status, find } = await doctor(tempWorkspace(), { store: { uri: redis.uri } })
     expect(status).toBe(0)
     expect(find('redis.version')?.message).toMatch(/^(Redis|Valkey) \d+\.\d+/)
     for (const name of ['redis.role', 'redis.tls', 'redis.scripts', 'redis.clock'])
@@ -49,20 +49,20 @@ describe('fluxgate doctor', () => {
     expect(await redis.call('DBSIZE')).toBe(0)
   })
 
-  it('finds a Redis that refuses, without showing the password', async () => {
+  it('reports a Redis that rejects the password, without printing it', async () => {
     const redis = await stopAfterTest(startRedis({ password: 'right' }))
     const uri = `redis://:planted-wrong@${redis.host}:${redis.port}`
-    const { status, ok, find, output } = await doctor(workplace(), {}, { FLUXGATE_REDIS_URI: uri })
+    const { status, ok, find, output } = await doctor(tempWorkspace(), {}, { FLUXGATE_REDIS_URI: uri })
     expect([status, ok]).toEqual([1, false])
     expect(find('redis')).toMatchObject({ status: 'fail', advice: expect.any(String) })
     expect(output).not.toContain('planted-wrong')
   })
 
-  it('finds a user who may not run scripts', async () => {
+  it('reports a Redis user without permission to run scripts', async () => {
     const redis = await stopAfterTest(startRedis())
     await redis.call('ACL', 'SETUSER', 'app', 'on', '>pw', '~*', '&*', '+@all', '-eval', '-evalsha')
     const store = { uri: redis.uri, username: 'app', password: 'pw' }
-    const { status, find } = await doctor(workplace(), { store })
+    const { status, find } = await doctor(tempWorkspace(), { store })
     expect(status).toBe(1)
     expect(find('redis.scripts')).toMatchObject({
       status: 'fail',
@@ -77,10 +77,10 @@ describe('fluxgate doctor', () => {
     })
     await new Promise((resolve) => holder.once('listening', resolve))
     const { port } = holder.address() as AddressInfo
-    const place = workplace()
+    const workspace = tempWorkspace()
     const routes = [{ id: 'shop', uri: 'http://127.0.0.1:1' }]
-    place.write('wrong.yaml', '7')
-    const { status, find } = await doctor(place, {
+    workspace.write('wrong.yaml', '7')
+    const { status, find } = await doctor(workspace, {
       gateway: { port, routes, metricsPort: port, metricsHost: '::' },
       server: { host: '0.0.0.0', port: 0 },
       rules: { path: 'wrong.yaml' },
@@ -99,10 +99,10 @@ describe('fluxgate doctor', () => {
     expect(find('gateway.routes')).toMatchObject({ status: 'warn', message: expect.stringContaining('of route shop') })
   })
 
-  it('fails where there is nothing to start with: no rules for a server, no routes for a gateway', async () => {
-    const place = workplace()
+  it('fails without rules for a server or routes for a gateway', async () => {
+    const workspace = tempWorkspace()
     const ask = async (...args: string[]) => {
-      const running = place.launch(['doctor', '--json', ...args], { FLUXGATE_GATEWAY_PORT: '0' })
+      const running = workspace.launch(['doctor', '--json', ...args], { FLUXGATE_GATEWAY_PORT: '0' })
       const status = await running.ended
       const { findings } = JSON.parse(running.stdout()) as Report
       return [
@@ -113,20 +113,20 @@ describe('fluxgate doctor', () => {
     expect(await ask()).toEqual([1, 'rules fail'])
     expect(await ask('--only', 'server')).toEqual([1, 'rules fail'])
     expect(await ask('--only', 'gateway')).toEqual([1, 'rules warn', 'gateway.routes fail'])
-    place.write('fluxgate.yaml', { gateway: { routes: [{ id: 'shop', uri: 'http://127.0.0.1:1' }] } })
+    workspace.write('fluxgate.yaml', { gateway: { routes: [{ id: 'shop', uri: 'http://127.0.0.1:1' }] } })
     expect(await ask()).toEqual([0, 'rules warn', 'gateway.routes warn'])
     expect(await ask('--only', 'gateway')).toEqual([0, 'rules warn', 'gateway.routes warn'])
   })
 
   it('exits with 2 for an invalid configuration, and prints readable lines', async () => {
-    const place = workplace()
-    place.write('fluxgate.yaml', { sever: {} })
-    const mistaken = place.launch(['doctor'])
+    const workspace = tempWorkspace()
+    workspace.write('fluxgate.yaml', { sever: {} })
+    const mistaken = workspace.launch(['doctor'])
     expect(await mistaken.ended).toBe(2)
     expect(mistaken.stderr()).toContain('sever: unknown key; did you mean server?')
-    place.write('rules.yaml', rules)
-    place.write('fluxgate.yaml', { gateway: { port: 0 }, server: { adminToken: 'short' } })
-    const plain = place.launch(['doctor'])
+    workspace.write('rules.yaml', rules)
+    workspace.write('fluxgate.yaml', { gateway: { port: 0 }, server: { adminToken: 'short' } })
+    const plain = workspace.launch(['doctor'])
     expect(await plain.ended).toBe(0)
     expect(plain.stdout()).toMatch(/^✓ node: v\d+/)
     expect(plain.stdout()).toContain(
@@ -157,7 +157,7 @@ describe('fluxgate completion', () => {
     expect(complete('fluxgate doctor --only ')).toEqual(['server', 'gateway'])
   }, 60_000)
 
-  it.each(['zsh', 'fish'])('prints a script for %s that it understands, where there is one', (shell) => {
+  it.each(['zsh', 'fish'])('prints a valid script for %s, if that shell is installed', (shell) => {
     const { status, stdout } = fluxgate(['completion', shell])
     expect(status).toBe(0)
     expect(stdout).toContain('fluxgate')
@@ -166,7 +166,7 @@ describe('fluxgate completion', () => {
     else expect(tried.stderr).toBe('')
   })
 
-  it('refuses a shell that it does not know', () => {
+  it('rejects an unknown shell', () => {
     expect(fluxgate(['completion', 'tcsh']).status).toBe(2)
   })
 })

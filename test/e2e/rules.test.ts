@@ -1,4 +1,4 @@
-/** `fluxgate rules` and `fluxgate check` on a file, on a configuration, and on a running server: the same commands, the same answers. */
+/** `fluxgate rules` and `fluxgate check` have the same results on a file, a configuration and a running server. */
 
 import { spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { freshPrefix, sharedRedis } from '../servers/shared-redis.js'
 import { root } from './command-line.js'
-import { type Workplace, workplace } from './running-program.js'
+import { tempWorkspace, type Workspace } from './running-program.js'
 
 const rules = `# what the shop allows
 ruleSets:
@@ -31,10 +31,10 @@ interface Result {
   readonly stderr: string
 }
 
-/** Not synchronous: the server that is asked is a child of the same process. */
-function run(place: Workplace, args: readonly string[], { env = {}, input = '' } = {}): Promise<Result> {
+/** Asynchronous, because the server is a child of this process, and its output must be read meanwhile. */
+function run(workspace: Workspace, args: readonly string[], { env = {}, input = '' } = {}): Promise<Result> {
   const child = spawn(process.execPath, [join(root, 'dist', 'command', 'main.js'), ...args], {
-    cwd: place.file('.'),
+    cwd: workspace.file('.'),
     env: { ...process.env, NO_COLOR: '1', ...env },
   })
   const output = { stdout: '', stderr: '' }
@@ -46,28 +46,28 @@ function run(place: Workplace, args: readonly string[], { env = {}, input = '' }
   return new Promise((resolve) => child.once('close', (status) => resolve({ status, ...output })))
 }
 
-type Setup = (place: Workplace) => Promise<{ target: string[]; env: NodeJS.ProcessEnv; source: RegExp }>
+type Setup = (workspace: Workspace) => Promise<{ target: string[]; env: NodeJS.ProcessEnv; source: RegExp }>
 
 const targets: [string, Setup][] = [
   ['a file', async () => ({ target: ['--rules', 'rules.yaml'], env: {}, source: /rules\.yaml/ })],
   [
     'rules in Redis, by a configuration',
-    async (place) => {
+    async (workspace) => {
       const prefix = freshPrefix()
-      place.write('conf.yaml', {
+      workspace.write('conf.yaml', {
         store: { uri: sharedRedis().uri, prefix },
         rules: { type: 'redis' },
         reload: { channel: prefix },
       })
-      await run(place, ['rules', 'apply', 'rules.yaml', '--config', 'conf.yaml'])
+      await run(workspace, ['rules', 'apply', 'rules.yaml', '--config', 'conf.yaml'])
       return { target: ['--config', 'conf.yaml'], env: {}, source: /Redis/ }
     },
   ],
   [
     'a server',
-    async (place) => {
+    async (workspace) => {
       const env = { FLUXGATE_ADMIN_TOKEN: 'planted-s3cr3t' }
-      const { api } = await place.start(['serve', '--port', '0'], env)
+      const { api } = await workspace.start(['serve', '--port', '0'], env)
       return { target: ['--server', api], env, source: /127\.0\.0\.1/ }
     },
   ],
@@ -75,11 +75,11 @@ const targets: [string, Setup][] = [
 
 describe.each(targets)('rules on %s', (_, setup) => {
   it('are listed, read, compared, applied and exported', async () => {
-    const place = workplace()
-    place.write('rules.yaml', rules)
-    place.write('other.yaml', other)
-    const { target, env, source } = await setup(place)
-    const ask = (...args: string[]) => run(place, ['rules', ...args, ...target], { env })
+    const workspace = tempWorkspace()
+    workspace.write('rules.yaml', rules)
+    workspace.write('other.yaml', other)
+    const { target, env, source } = await setup(workspace)
+    const ask = (...args: string[]) => run(workspace, ['rules', ...args, ...target], { env })
 
     expect((await ask('list')).stdout).toMatch(/^shop +2 +all$/m)
     expect((await ask('list', 'shop')).stdout).toMatch(/^login +0 +\/login +5 per 1m +IP +shadow$/m)
@@ -114,77 +114,77 @@ describe.each(targets)('rules on %s', (_, setup) => {
       status: 0,
       stdout: expect.stringMatching(/^No differences/),
     })
-    const pruned = await run(place, ['rules', 'apply', '-', '--prune', ...target], { env, input: rules })
+    const pruned = await run(workspace, ['rules', 'apply', '-', '--prune', ...target], { env, input: rules })
     expect(pruned.stdout).toMatch(/^- blog$/m)
     expect((await ask('list')).stdout).not.toMatch(/blog/)
   }, 120_000)
 
-  it('keep attributes to the byte on the way through exports and imports, as YAML and as JSON', async () => {
-    const place = workplace()
-    place.write('rules.yaml', rules)
-    const { target, env } = await setup(place)
-    const ask = (...args: string[]) => run(place, ['rules', ...args, ...target], { env })
+  it('keep attributes byte for byte through export and import, as YAML and as JSON', async () => {
+    const workspace = tempWorkspace()
+    workspace.write('rules.yaml', rules)
+    const { target, env } = await setup(workspace)
+    const ask = (...args: string[]) => run(workspace, ['rules', ...args, ...target], { env })
     const attributes = '{"b":1.0,"10":12345678901234567890,"2":"\\u00e9","a":1e400}'
     const bands = '"bands":[{"capacity":1,"window":"1s"}]'
-    place.write('odd.json', `{"id":"shop","rules":[{"id":"odd","attributes":${attributes},${bands}}]}`)
+    workspace.write('odd.json', `{"id":"shop","rules":[{"id":"odd","attributes":${attributes},${bands}}]}`)
     expect((await ask('apply', 'odd.json')).status).toBe(0)
     expect((await ask('get', 'shop', 'odd', '--json')).stdout).toContain(`"attributes": ${attributes}`)
     for (const format of [[], ['--json']]) {
       const { stdout } = await ask('export', ...format)
       expect(stdout).toMatch(/12345678901234567890/)
-      place.write('copy.yaml', 'ruleSets: []\n')
-      const copied = await run(place, ['rules', 'apply', '-', '--rules', 'copy.yaml'], { input: stdout })
+      workspace.write('copy.yaml', 'ruleSets: []\n')
+      const copied = await run(workspace, ['rules', 'apply', '-', '--rules', 'copy.yaml'], { input: stdout })
       expect(copied.status).toBe(0)
-      expect(readFileSync(place.file('copy.yaml'), 'utf8')).toContain(`attributes: ${attributes}\n`)
+      expect(readFileSync(workspace.file('copy.yaml'), 'utf8')).toContain(`attributes: ${attributes}\n`)
       expect((await ask('diff', 'copy.yaml')).status).toBe(0)
     }
   }, 120_000)
 
   it('that are invalid change nothing, and every issue is reported', async () => {
-    const place = workplace()
-    place.write('rules.yaml', rules)
-    place.write(
+    const workspace = tempWorkspace()
+    workspace.write('rules.yaml', rules)
+    workspace.write(
       'wrong.yaml',
       'ruleSets: [{ id: new, rules: [] }, { id: shop, rules: [{ id: a, bands: [{ capacity: none }] }] }]',
     )
-    const { target, env } = await setup(place)
-    const { status, stderr } = await run(place, ['rules', 'apply', 'wrong.yaml', ...target], { env })
+    const { target, env } = await setup(workspace)
+    const { status, stderr } = await run(workspace, ['rules', 'apply', 'wrong.yaml', ...target], { env })
     expect(status).toBe(2)
     expect(stderr).toMatch(/ruleSets\[1\]\.rules\[0\]\.bands\[0\]\.capacity: must be .*; received "none"/)
-    expect((await run(place, ['rules', 'list', ...target], { env })).stdout).not.toMatch(/new/)
+    expect((await run(workspace, ['rules', 'list', ...target], { env })).stdout).not.toMatch(/new/)
   })
 })
 
 it('keep the comments of a file', async () => {
-  const place = workplace()
-  place.write('rules.yaml', rules)
-  place.write('other.yaml', other)
-  await run(place, ['rules', 'apply', 'other.yaml'])
-  expect(readFileSync(place.file('rules.yaml'), 'utf8')).toMatch(/^# what the shop allows\n[\s\S]*# per address/)
+  const workspace = tempWorkspace()
+  workspace.write('rules.yaml', rules)
+  workspace.write('other.yaml', other)
+  await run(workspace, ['rules', 'apply', 'other.yaml'])
+  expect(readFileSync(workspace.file('rules.yaml'), 'utf8')).toMatch(/^# what the shop allows\n[\s\S]*# per address/)
 })
 
 describe('a server', () => {
-  it('is sent nothing of documents with a rule set that it cannot take at once', async () => {
-    const place = workplace()
-    place.write('rules.yaml', 'ruleSets: []')
-    const { api } = await place.start(['serve', '--port', '0'])
+  it('receives nothing from documents with a rule set that it cannot apply atomically', async () => {
+    const workspace = tempWorkspace()
+    workspace.write('rules.yaml', 'ruleSets: []')
+    const { api } = await workspace.start(['serve', '--port', '0'])
     const rule = (i: number) => ({ id: `r${i}`, description: 'x'.repeat(200), bands: [{ capacity: 1, window: '1s' }] })
     const large = { id: 'large', rules: Array.from({ length: 5_000 }, (_, i) => rule(i)) }
-    place.write('large.json', { ruleSets: [{ id: 'small', rules: [] }, large] })
-    const { status, stderr } = await run(place, ['rules', 'apply', 'large.json', '--server', api])
+    workspace.write('large.json', { ruleSets: [{ id: 'small', rules: [] }, large] })
+    const { status, stderr } = await run(workspace, ['rules', 'apply', 'large.json', '--server', api])
     expect(status).toBe(2)
     expect(stderr).toMatch(
       /Rule set "large" \(5000 rules\) is \d+ bytes of JSON; .* accepts at most 1048576\. Nothing was changed\./,
     )
-    expect((await run(place, ['rules', 'list', '--server', api, '--json'])).stdout.trim()).toBe('[]')
+    expect((await run(workspace, ['rules', 'list', '--server', api, '--json'])).stdout.trim()).toBe('[]')
   })
 
   it('that requires a token, rejects one, or is unavailable is reported in one sentence', async () => {
-    const place = workplace()
-    place.write('rules.yaml', rules)
-    const { api } = await place.start(['serve', '--port', '0'], { FLUXGATE_ADMIN_TOKEN: 'planted-s3cr3t' })
+    const workspace = tempWorkspace()
+    workspace.write('rules.yaml', rules)
+    const { api } = await workspace.start(['serve', '--port', '0'], { FLUXGATE_ADMIN_TOKEN: 'planted-s3cr3t' })
     const list = (url: string, token?: string) =>
-      run(place, ['rules', 'list', '--server', url], {
+      run(workspace, ['rules', 'list', '--server', url], {
         env: token === undefined ? {} : { FLUXGATE_ADMIN_TOKEN: token },
       })
     expect(await list(api)).toEqual({
@@ -202,15 +202,15 @@ describe('a server', () => {
     expect((await list('http://u:planted-s3cr3t@127.0.0.1')).stderr).not.toContain('planted-s3cr3t')
   })
 
-  it('decides about a request from the command line, on its own buckets', async () => {
-    const place = workplace()
-    place.write('rules.yaml', { id: 'api', rules: [{ id: 'one', bands: [{ capacity: 2, window: '1h' }] }] })
-    const { api } = await place.start(['serve', '--port', '0'], {
+  it('decides a request from the command line with its own buckets', async () => {
+    const workspace = tempWorkspace()
+    workspace.write('rules.yaml', { id: 'api', rules: [{ id: 'one', bands: [{ capacity: 2, window: '1h' }] }] })
+    const { api } = await workspace.start(['serve', '--port', '0'], {
       FLUXGATE_CHECK_TOKEN: 'check',
       FLUXGATE_ADMIN_TOKEN: 'admin',
     })
     const env = { FLUXGATE_CHECK_TOKEN: 'check' }
-    const ask = (...more: string[]) => run(place, ['check', '--server', api, '--ip', '192.0.2.1', ...more], { env })
+    const ask = (...more: string[]) => run(workspace, ['check', '--server', api, '--ip', '192.0.2.1', ...more], { env })
     expect(JSON.parse((await ask('--peek')).stdout)).toMatchObject({ allowed: true, remaining: 1 })
     const two = await ask('--repeat', '2', '--json')
     expect((JSON.parse(two.stdout) as { remaining: number }[]).map(({ remaining }) => remaining)).toEqual([1, 0])

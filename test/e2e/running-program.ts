@@ -1,4 +1,4 @@
-/** The built program as a process of its own, in a directory of its own, watched from outside. */
+/** Runs the built program as a process in a temporary directory and collects its output. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -21,21 +21,22 @@ export interface Running {
   stderr(): string
   /** The exit status, or the signal that ended it. */
   readonly ended: Promise<number | string | null>
-  until(what: string, condition: () => boolean | Promise<boolean>): Promise<void>
+  /** Waits for the condition; `description` is used in the error. */
+  until(description: string, condition: () => boolean | Promise<boolean>): Promise<void>
 }
 
-export interface Workplace {
+export interface Workspace {
   file(name: string): string
-  /** As editors do it: whole, and at once. */
+  /** Replaces the file atomically, as editors do. */
   write(name: string, document: unknown): void
-  /** `command` is what starts the program, if that is not itself. */
+  /** `command` starts the program; by default the program itself. */
   launch(args: readonly string[], env?: NodeJS.ProcessEnv, command?: readonly string[]): Running
-  /** Resolves when it listens. */
-  start(...given: Parameters<Workplace['launch']>): Promise<Running>
+  /** Resolves when the program listens. */
+  start(...launch: Parameters<Workspace['launch']>): Promise<Running>
 }
 
-/** For one test; everything that was started ends with it. */
-export function workplace(): Workplace {
+/** A temporary directory for one test. Programs started in it are killed when the test ends. */
+export function tempWorkspace(): Workspace {
   const directory = mkdtempSync(join(tmpdir(), 'fluxgate-e2e-'))
   const children: ChildProcess[] = []
   onTestFinished(() => {
@@ -43,11 +44,11 @@ export function workplace(): Workplace {
     rmSync(directory, { recursive: true, force: true })
   })
   const file = (name: string): string => join(directory, name)
-  const launch: Workplace['launch'] = (args, env = {}, [name = '', ...before] = program) => {
+  const launch: Workspace['launch'] = (args, env = {}, [name = '', ...before] = program) => {
     const inherited = Object.entries(process.env).filter(([name]) => !/^FLUXGATE_|^NO_COLOR$|^NODE_/.test(name))
     const child = spawn(name, [...before, ...args], {
       cwd: directory,
-      // Whatever else runs here, the API finds a port.
+      // Port 0: the API must not conflict with other programs on this machine.
       env: { ...Object.fromEntries(inherited), FLUXGATE_SERVER_PORT: '0', ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
     })
@@ -61,9 +62,9 @@ export function workplace(): Workplace {
       renameSync(file(`${name}.next`), file(name))
     },
     launch,
-    async start(...given) {
-      const running = launch(...given)
-      await running.until('it listens', () => running.stdout().includes('Press Ctrl-C to stop.'))
+    async start(...options) {
+      const running = launch(...options)
+      await running.until('the program listens', () => running.stdout().includes('Press Ctrl-C to stop.'))
       return running
     },
   }
@@ -87,9 +88,9 @@ function watched(child: ChildProcess): Running {
     stdout: () => output.stdout,
     stderr: () => output.stderr,
     ended: new Promise((resolve) => child.once('close', (status, signal) => resolve(status ?? signal))),
-    async until(what, condition) {
-      await eventually(what, condition).catch((cause: unknown) => {
-        throw new Error(`${what}: in vain\n${output.stdout}\n${output.stderr}`, { cause })
+    async until(description, condition) {
+      await eventually(description, condition).catch((cause: unknown) => {
+        throw new Error(`Timed out waiting until ${description}\n${output.stdout}\n${output.stderr}`, { cause })
       })
     },
   }

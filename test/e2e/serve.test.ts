@@ -1,4 +1,4 @@
-/** `fluxgate serve` as processes: what it says, what it keeps to itself, and several that share a Redis. */
+/** `fluxgate serve` as processes: output, secrets, and several servers that share a Redis or MongoDB. */
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { request } from 'node:https'
@@ -9,18 +9,18 @@ import { mongoKind, openMongo } from '../servers/mongo-server.js'
 import { startRedis } from '../servers/redis-server.js'
 import { selfSigned } from '../servers/self-signed.js'
 import { freshPrefix, sharedRedis } from '../servers/shared-redis.js'
-import { type Running, type Workplace, workplace } from './running-program.js'
+import { type Running, tempWorkspace, type Workspace } from './running-program.js'
 
 const args = ['serve', '--port', '0']
-/** On a busy machine Redis may take longer than a decision usually waits for it. */
+/** On a busy machine Redis may be slower than the default timeout of a decision. */
 const patient = { FLUXGATE_STORE_TIMEOUT_MS: '5000' }
 const json = { 'Content-Type': 'application/json' }
 const ruleSet = (capacity: number) => ({ id: 'api', rules: [{ id: 'per-ip', bands: [{ capacity, window: '1h' }] }] })
 
-function withRules(capacity = 2): Workplace {
-  const place = workplace()
-  place.write('rules.yaml', ruleSet(capacity))
-  return place
+function withRules(capacity = 2): Workspace {
+  const workspace = tempWorkspace()
+  workspace.write('rules.yaml', ruleSet(capacity))
+  return workspace
 }
 
 async function check({ api }: Running, clientIp = '192.0.2.1', headers: Record<string, string> = {}) {
@@ -33,7 +33,7 @@ const documentOf = async (url: string, headers: Record<string, string> = {}) =>
   (await (await fetch(url, { headers })).json()) as Record<string, unknown>
 
 describe('the server as a process', () => {
-  it('says where it listens, by which rules, and how to ask', async () => {
+  it('prints its URL, its rules and an example request', async () => {
     const running = await withRules().start(args)
     expect(running.stdout()).toBe(
       `FluxGate API listens on ${running.api}\n` +
@@ -51,17 +51,17 @@ describe('the server as a process', () => {
     ])
   })
 
-  it('takes over rules that are edited by hand, and by SIGHUP', async () => {
-    const place = withRules(1)
-    const running = await place.start(args)
-    place.write('rules.yaml', ruleSet(5))
+  it('reloads rules when the file is edited, and on SIGHUP', async () => {
+    const workspace = withRules(1)
+    const running = await workspace.start(args)
+    workspace.write('rules.yaml', ruleSet(5))
     await running.until('the edit is in force', () => running.stdout().includes('rules.yaml reloaded: 1 rule in force'))
     expect((await check(running)).remaining).toBe(4)
     running.process.kill('SIGHUP')
-    await running.until('it has read again', () => running.stdout().includes('rules.yaml reloaded: no changes'))
+    await running.until('the rules are reloaded', () => running.stdout().includes('rules.yaml reloaded: no changes'))
   })
 
-  it('on SIGTERM stops in order, with status 0', async () => {
+  it('shuts down on SIGTERM and exits with 0', async () => {
     const running = await withRules().start(args)
     running.process.kill('SIGTERM')
     expect(await running.ended).toBe(0)
@@ -70,17 +70,19 @@ describe('the server as a process', () => {
 
   it.each([
     ['no rules', {}, /^error: There is no rules file/],
-    ['a token that no header can carry', { FLUXGATE_ADMIN_TOKEN: 'a b' }, /server\.adminToken|FLUXGATE_ADMIN_TOKEN/],
+    ['a token that is invalid in a header', { FLUXGATE_ADMIN_TOKEN: 'a b' }, /server\.adminToken|FLUXGATE_ADMIN_TOKEN/],
     ['half a certificate', { FLUXGATE_SERVER_TLS_CERT: 'x.pem' }, /server\.tls: key is missing/],
-  ])('with %s does not start, and exits 2', async (_, env, message) => {
-    const running = workplace().launch(args, env)
+  ])('does not start with %s, and exits with 2', async (_, env, message) => {
+    const running = tempWorkspace().launch(args, env)
     expect(await running.ended).toBe(2)
     expect(running.stderr()).toMatch(message)
   })
 
-  it('whose rules were never loaded does not listen, so that no probe finds it ready, and exits 2', async () => {
+  it('does not listen before rules are loaded, so no probe finds it ready, and exits with 2', async () => {
     const port = await freePort()
-    const running = workplace().launch(['serve', '--port', String(port)], { FLUXGATE_RULES_URI: 'redis://127.0.0.1:1' })
+    const running = tempWorkspace().launch(['serve', '--port', String(port)], {
+      FLUXGATE_RULES_URI: 'redis://127.0.0.1:1',
+    })
     let hasEnded = false
     void running.ended.then(() => {
       hasEnded = true
@@ -96,22 +98,22 @@ describe('the server as a process', () => {
     expect(running.stderr()).toMatch(/^error: Rules in Redis \(fluxgate\) could not be read: not connected/)
   })
 
-  it('on another address without a token does not start, with or without workers, and says what to do', async () => {
-    const place = withRules()
+  it('does not start on a public address without a token, with or without workers, and explains the fix', async () => {
+    const workspace = withRules()
     for (const more of [[], ['--workers', '2']]) {
-      const running = place.launch([...args, '--host', '0.0.0.0', ...more])
+      const running = workspace.launch([...args, '--host', '0.0.0.0', ...more])
       expect(await running.ended).toBe(2)
       expect(running.stderr()).toContain('Set server.adminToken (or FLUXGATE_ADMIN_TOKEN), or listen on 127.0.0.1.')
     }
   })
 
-  it('speaks HTTPS with a certificate of its own', async () => {
-    const place = withRules()
+  it('serves HTTPS with its own certificate', async () => {
+    const workspace = withRules()
     const { cert, key } = selfSigned()
-    place.write('cert.pem', cert)
-    place.write('key.pem', key)
-    place.write('fluxgate.yaml', { server: { tls: { cert: 'cert.pem', key: 'key.pem' } } })
-    const { api } = await place.start(args)
+    workspace.write('cert.pem', cert)
+    workspace.write('key.pem', key)
+    workspace.write('fluxgate.yaml', { server: { tls: { cert: 'cert.pem', key: 'key.pem' } } })
+    const { api } = await workspace.start(args)
     expect(api).toMatch(/^https:/)
     const status = await new Promise((resolve, reject) => {
       request(`${api}/health/live`, { ca: cert, servername: 'localhost' }, (response) => resolve(response.statusCode))
@@ -122,10 +124,10 @@ describe('the server as a process', () => {
   })
 
   it('starts workers with the last valid rules while the rules file is broken', async () => {
-    const place = workplace()
-    place.write('rules.yaml', { id: 'api', rules: [{ id: 'one', bands: [{ capacity: 7, window: '1h' }] }] })
-    // Port 0 would be another port once no worker is left.
-    const running = await place.start(['serve', '--port', String(await freePort()), '--workers', '2'])
+    const workspace = tempWorkspace()
+    workspace.write('rules.yaml', { id: 'api', rules: [{ id: 'one', bands: [{ capacity: 7, window: '1h' }] }] })
+    // With port 0, the port would change once no worker is left.
+    const running = await workspace.start(['serve', '--port', String(await freePort()), '--workers', '2'])
     const peek = async () => {
       const body = JSON.stringify({ clientIp: '192.0.2.1', peek: true })
       const headers = { 'Content-Type': 'application/json', Connection: 'close' }
@@ -135,7 +137,7 @@ describe('the server as a process', () => {
     const children = () => readFileSync(`/proc/${running.pid}/task/${running.pid}/children`, 'utf8').trim().split(' ')
     const before = children()
     expect([before.length, await peek()]).toEqual([2, 7])
-    place.write('rules.yaml', 'rules: [')
+    workspace.write('rules.yaml', 'rules: [')
     await running.until('the broken file is reported', () => /rules\.yaml/.test(running.stderr()))
     for (const child of before) process.kill(Number(child), 'SIGKILL')
     await running.until('both new workers have the last valid rules', () => {
@@ -146,17 +148,17 @@ describe('the server as a process', () => {
       const { rules } = (await (await fetch(`${running.api}/health/ready`)).json()) as { rules?: { error?: string } }
       return /rules\.yaml/.test(rules?.error ?? '')
     })
-    place.write('rules.yaml', { id: 'api', rules: [{ id: 'one', bands: [{ capacity: 9, window: '1h' }] }] })
+    workspace.write('rules.yaml', { id: 'api', rules: [{ id: 'one', bands: [{ capacity: 9, window: '1h' }] }] })
     await running.until('the corrected rules are in force', async () => (await peek()) === 9)
     running.process.kill('SIGTERM')
     expect(await running.ended).toBe(0)
   })
 
-  it('is one of several workers on one port', async () => {
-    const place = withRules(1)
+  it('runs several workers on one port', async () => {
+    const workspace = withRules(1)
     const { uri } = sharedRedis()
     const env = { ...patient, FLUXGATE_REDIS_URI: uri, FLUXGATE_STORE_PREFIX: freshPrefix() }
-    const running = await place.start([...args, '--workers', '2'], env)
+    const running = await workspace.start([...args, '--workers', '2'], env)
     expect(running.stdout()).toContain(`FluxGate API listens on ${running.api} with 2 workers\n`)
     const decisions = await Promise.all(Array.from({ length: 20 }, () => check(running)))
     expect(decisions.filter(({ allowed }) => allowed)).toHaveLength(1)
@@ -164,15 +166,15 @@ describe('the server as a process', () => {
     expect(metrics).toContain('fluxgate_decisions_total{rule_set="api",rule="per-ip",result="denied"} 19\n')
     expect(metrics).toContain('fluxgate_rules{rule_set="api"} 1\n')
     running.process.kill('SIGHUP')
-    await running.until('they have read again', () => running.stdout().includes('reloaded'))
+    await running.until('the workers have reloaded', () => running.stdout().includes('reloaded'))
     running.process.kill('SIGTERM')
     expect(await running.ended).toBe(0)
   })
 })
 
 describe('servers that share a Redis', () => {
-  it('have the same rules, buckets and statistics; a rule changed through one is in force in the other', async () => {
-    const place = withRules()
+  it('share rules, buckets and statistics; a rule changed through one applies in the other', async () => {
+    const workspace = withRules()
     const { uri } = sharedRedis()
     const env = {
       ...patient,
@@ -180,8 +182,8 @@ describe('servers that share a Redis', () => {
       FLUXGATE_STORE_PREFIX: freshPrefix(),
       FLUXGATE_RULES_TYPE: 'redis',
     }
-    const first = await place.start(args, { ...env, FLUXGATE_RELOAD_CHANNEL: env.FLUXGATE_STORE_PREFIX })
-    const second = await place.start(args, { ...env, FLUXGATE_RELOAD_CHANNEL: env.FLUXGATE_STORE_PREFIX })
+    const first = await workspace.start(args, { ...env, FLUXGATE_RELOAD_CHANNEL: env.FLUXGATE_STORE_PREFIX })
+    const second = await workspace.start(args, { ...env, FLUXGATE_RELOAD_CHANNEL: env.FLUXGATE_STORE_PREFIX })
     expect(first.stdout()).toMatch(/^Rules: .*Redis.*, 0 rules\. Changes apply while it runs\.$/m)
     expect((await documentOf(`${first.api}/info`)).rules).toEqual({ type: 'redis', reload: 'PUBSUB', ruleSets: 0 })
     const put = await fetch(`${first.api}/api/rule-sets/api`, {
@@ -199,14 +201,14 @@ describe('servers that share a Redis', () => {
     await first.until('statistics are shared', summed)
   })
 
-  it('say that the store is down and since when, go on deciding, and recover', async () => {
+  it('report since when the store is down, keep deciding, and recover', async () => {
     const redis = await stopAfterTest(startRedis())
-    const place = withRules()
-    const running = await place.start(args, { ...patient, FLUXGATE_REDIS_URI: redis.uri })
+    const workspace = withRules()
+    const running = await workspace.start(args, { ...patient, FLUXGATE_REDIS_URI: redis.uri })
     expect((await check(running)).degraded).toBe(false)
     const before = Date.now()
     await redis.kill()
-    await running.until('a decision is made without it', async () => (await check(running, '192.0.2.9')).degraded)
+    await running.until('a decision is degraded', async () => (await check(running, '192.0.2.9')).degraded)
     const ready = await fetch(`${running.api}/health/ready?strict`)
     const body = (await ready.json()) as { status: string; store: { status: string; sinceAt: number; error: string } }
     expect(ready.status).toBe(503)
@@ -229,15 +231,17 @@ describe('servers that share a Redis', () => {
   })
 })
 
-describe('a Redis that refuses', () => {
+describe('a Redis that rejects the password', () => {
   it.each([['serve'], ['start', '--port', '0'], ['gateway', '--port', '0']])(
     'ends %s with status 2, instead of leaving it running without a port',
     async (...args) => {
       const redis = await stopAfterTest(startRedis({ password: 'right' }))
-      const place = workplace()
-      place.write('rules.yaml', { id: 'api', rules: [] })
-      place.write('fluxgate.yaml', { gateway: { metricsPort: 0, routes: [{ id: 'one', uri: 'http://127.0.0.1:1' }] } })
-      const running = place.launch(args, { FLUXGATE_REDIS_URI: `redis://:wrong@${redis.host}:${redis.port}` })
+      const workspace = tempWorkspace()
+      workspace.write('rules.yaml', { id: 'api', rules: [] })
+      workspace.write('fluxgate.yaml', {
+        gateway: { metricsPort: 0, routes: [{ id: 'one', uri: 'http://127.0.0.1:1' }] },
+      })
+      const running = workspace.launch(args, { FLUXGATE_REDIS_URI: `redis://:wrong@${redis.host}:${redis.port}` })
       expect(await running.ended).toBe(2)
       expect(running.stderr()).toContain('Set the password')
     },
@@ -252,15 +256,15 @@ describe('servers that share a MongoDB', () => {
       return
     }
     const mongo = await stopAfterTest(openMongo())
-    const place = workplace()
+    const workspace = tempWorkspace()
     const database = `test-${freshPrefix().replaceAll(/\W/g, '')}`
     const env = {
       FLUXGATE_MONGO_URI: mongo.uri,
       FLUXGATE_RULES_DATABASE: database,
       FLUXGATE_RELOAD_POLLING_INTERVAL: '200ms',
     }
-    const first = await place.start(args, env)
-    const second = await place.start(args, env)
+    const first = await workspace.start(args, env)
+    const second = await workspace.start(args, env)
     expect(first.stdout()).toMatch(/^Rules: MongoDB at .*, 0 rules\. Changes apply while it runs\.$/m)
     const body = JSON.stringify(ruleSet(3))
     const put = await fetch(`${first.api}/api/rule-sets/api`, { method: 'PUT', headers: json, body })
@@ -272,13 +276,13 @@ describe('servers that share a MongoDB', () => {
 })
 
 describe('secrets', () => {
-  it('that were planted are in no log, no metric, no event, no answer and no line of output', async () => {
+  it('appear in no log, metric, event, response or output', async () => {
     const secrets = ['planted-admin', 'planted-check', 'planted-apikey', 'planted-redispass']
     const redis = await stopAfterTest(startRedis({ password: 'planted-redispass' }))
-    const place = workplace()
+    const workspace = tempWorkspace()
     const rule = { id: 'per-key', limitScope: 'API_KEY', bands: [{ capacity: 1, window: '1h' }] }
-    place.write('rules.yaml', { id: 'api', rules: [rule] })
-    const running = await place.start(args, {
+    workspace.write('rules.yaml', { id: 'api', rules: [rule] })
+    const running = await workspace.start(args, {
       FLUXGATE_REDIS_URI: redis.uri,
       FLUXGATE_STORE_PASSWORD: 'planted-redispass',
       FLUXGATE_ADMIN_TOKEN: 'planted-admin',

@@ -4,28 +4,28 @@ import { copyFileSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { root } from './command-line.js'
-import { program, type Running, type Workplace, workplace } from './running-program.js'
+import { program, type Running, tempWorkspace, type Workspace } from './running-program.js'
 
-let place: Workplace
-const file = (name: string): string => place.file(name)
+let workspace: Workspace
+const file = (name: string): string => workspace.file(name)
 
 beforeEach(() => {
-  place = workplace()
+  workspace = tempWorkspace()
   copyFileSync(join(root, 'rules.yaml'), file('rules.yaml'))
 })
 
 /** As under npm: only the shell receives signals, not its child. */
 const byShell = ['sh', '-c', '"$0" "$@" & echo "pid $!"; wait $!', ...program]
 
-const launch = (args: readonly string[], env?: NodeJS.ProcessEnv): Running => place.launch(['start', ...args], env)
+const launch = (args: readonly string[], env?: NodeJS.ProcessEnv): Running => workspace.launch(['start', ...args], env)
 
 const start = (
   args: readonly string[] = ['--port', '0'],
   env?: NodeJS.ProcessEnv,
   command?: readonly string[],
-): Promise<Running> => place.start(['start', ...args], env, command)
+): Promise<Running> => workspace.start(['start', ...args], env, command)
 
-/** One passes at once, one more is held until `window` has passed, and a third is refused. */
+/** Allows one request, delays a second one until `window` has passed, and rejects a third. */
 function startHolding(window: string): Promise<Running> {
   const rule = `{ id: slow, algorithm: leaky-bucket, bands: [{ capacity: 2, refillTokens: 1, window: ${window} }] }`
   writeFileSync(file('rules.yaml'), `id: slow\nrules: [${rule}]\n`)
@@ -40,10 +40,10 @@ const statuses = async (url: string, count: number): Promise<number[]> => {
 }
 
 const edit = (change: (text: string) => string): void =>
-  place.write('rules.yaml', change(readFileSync(file('rules.yaml'), 'utf8')))
+  workspace.write('rules.yaml', change(readFileSync(file('rules.yaml'), 'utf8')))
 
 describe('a limited endpoint', () => {
-  it('answers what is allowed, with what is left', async () => {
+  it('returns the remaining permits with an allowed request', async () => {
     const { url } = await start()
     const response = await get(`${url}/token?x=1`)
     expect(response.status).toBe(200)
@@ -56,7 +56,7 @@ describe('a limited endpoint', () => {
     expect(response.headers.get('retry-after')).toBeNull()
   })
 
-  it('refuses with every header and a problem that say when to come back', async () => {
+  it('rejects with Retry-After, rate limit headers and a problem document', async () => {
     const { url } = await start()
     expect(await statuses(`${url}/sliding-log`, 3)).toEqual([200, 200, 200])
     const askedAt = Date.now() / 1_000
@@ -80,12 +80,12 @@ describe('a limited endpoint', () => {
     expect(response.headers.get('x-ratelimit-limit')).toBe('3')
     expect(response.headers.get('x-ratelimit-remaining')).toBe('0')
     const resetAt = Number(response.headers.get('x-ratelimit-reset'))
-    // Rounded up to a second, and counted from a moment between the request and its response.
+    // Rounded up to seconds, and measured between the request and its response.
     expect(resetAt).toBeGreaterThanOrEqual(Math.floor(askedAt + retryAfterMs / 1_000))
     expect(resetAt).toBeLessThanOrEqual(Math.ceil(Date.now() / 1_000) + seconds)
   })
 
-  it('holds requests to a leaky bucket until their turn', async () => {
+  it('delays requests to a leaky bucket until they are due', async () => {
     const { url } = await start()
     const askedAt = performance.now()
     const two = await Promise.all([1, 2].map(() => get(`${url}/leaky`)))
@@ -93,7 +93,7 @@ describe('a limited endpoint', () => {
     expect(performance.now() - askedAt).toBeGreaterThan(900)
   })
 
-  it('counts users apart, bands together, and shadows never', async () => {
+  it('counts each user separately, applies all bands, and ignores shadow rules', async () => {
     const { url } = await start()
     const as = (user: string) => get(`${url}/account/x`, { headers: { 'X-User-Id': user } })
     const seen = [await as('ann'), await as('ann'), await as('ann'), await as('bob')].map(({ status }) => status)
@@ -104,7 +104,7 @@ describe('a limited endpoint', () => {
     expect(await statuses(`${url}/elsewhere`, 30)).toEqual(Array(30).fill(200))
   })
 
-  it('takes another spelling of a path for the same path', async () => {
+  it('treats different spellings of a path as the same path', async () => {
     const { url } = await start()
     await statuses(`${url}/sliding-log/`, 3)
     expect((await get(`${url}//sliding%2Dlog`)).status).toBe(429)
@@ -112,32 +112,32 @@ describe('a limited endpoint', () => {
 })
 
 describe('an edit of the rules', () => {
-  it('holds at once, without a restart', async () => {
+  it('applies immediately, without a restart', async () => {
     const running = await start()
     expect(await statuses(`${running.url}/sliding-log`, 4)).toEqual([200, 200, 200, 429])
     edit((text) => text.replace('{ capacity: 3, window: 1m }', '{ capacity: 1, window: 1m }'))
-    await running.until('the new rules hold', () => /rules\.yaml reloaded: 8 rules in force\n/.test(running.stdout()))
+    await running.until('the new rules apply', () => /rules\.yaml reloaded: 8 rules in force\n/.test(running.stdout()))
     expect(await statuses(`${running.url}/sliding-log`, 2)).toEqual([200, 429])
   })
 
   const notTaken =
     'failed to reload rules.yaml, the current rules stay in force: ruleSets[0].rules[3].bands[0].capacity: must be a whole number from 1 to 1000000000; received "none"'
 
-  it('that is broken changes nothing, and is a line of the log with its place', async () => {
+  it('that is invalid changes nothing and is logged with its position', async () => {
     const running = await start()
     edit((text) => text.replace('{ capacity: 3, window: 1m }', '{ capacity: none, window: 1m }'))
-    await running.until('it has complained', () => running.stderr().includes('\n'))
+    await running.until('the error is logged', () => running.stderr().includes('\n'))
     expect(JSON.parse(running.stderr())).toEqual({ time: expect.any(String), level: 'error', message: notTaken })
     expect(await statuses(`${running.url}/sliding-log`, 4)).toEqual([200, 200, 200, 429])
     edit((text) => text.replace('capacity: none', 'capacity: 3'))
-    await running.until('it has read them again', () => running.stdout().includes('rules.yaml reloaded: no changes'))
+    await running.until('the rules are reloaded', () => running.stdout().includes('rules.yaml reloaded: no changes'))
   })
 
-  it('that is broken is logged for people, and on stderr with --json', async () => {
+  it('that is invalid is logged as text, and as JSON on stderr with --json', async () => {
     const breakOne = () => edit((text) => text.replace('{ capacity: 3, window: 1m }', '{ capacity: none, window: 1m }'))
     const shown = await start(['--port', '0'], { FLUXGATE_LOG_FORMAT: 'text' })
     breakOne()
-    await shown.until('it has complained', () => shown.stderr().includes('\n'))
+    await shown.until('the error is logged', () => shown.stderr().includes('\n'))
     expect(shown.stderr().slice(8)).toBe(` error ${notTaken}\n`)
     shown.process.kill('SIGTERM')
     await shown.ended
@@ -147,7 +147,7 @@ describe('an edit of the rules', () => {
     await told.until('it has started', () => told.stdout().includes('"event":"started"'))
     breakOne()
     await told.until(
-      'it has complained',
+      'the error is logged',
       () => told.stdout().includes('"event":"reloaded"') && told.stderr().includes('\n'),
     )
     expect(told.stdout()).toContain('received \\"none\\"')
@@ -169,25 +169,25 @@ describe('the gateway and the API', () => {
     ])
   })
 
-  it('are both under a rule that was changed through the API, as soon as it answers', async () => {
+  it('both apply a rule changed through the API once the API has responded', async () => {
     const { url, api } = await start()
-    const place = `${api}/api/rule-sets/default/rules/sliding-log`
+    const ruleUrl = `${api}/api/rule-sets/default/rules/sliding-log`
     const patch = { bands: [{ capacity: 1, window: '1m' }] }
     const headers = { 'Content-Type': 'application/merge-patch+json' }
-    expect((await get(place, { method: 'PATCH', headers, body: JSON.stringify(patch) })).status).toBe(200)
+    expect((await get(ruleUrl, { method: 'PATCH', headers, body: JSON.stringify(patch) })).status).toBe(200)
     expect(await statuses(`${url}/sliding-log`, 2)).toEqual([200, 429])
     expect(readFileSync(file('rules.yaml'), 'utf8')).toContain('# Three in any minute, exactly')
   })
 
-  it('read rules again on SIGHUP', async () => {
+  it('reload rules on SIGHUP', async () => {
     const running = await start()
     running.process.kill('SIGHUP')
-    await running.until('it has read them again', () => running.stdout().includes('rules.yaml reloaded: no changes'))
+    await running.until('the rules are reloaded', () => running.stdout().includes('rules.yaml reloaded: no changes'))
     expect((await get(`${running.api}/health/ready`)).status).toBe(200)
   })
 })
 
-describe('what it prints', () => {
+describe('the output', () => {
   const hasCurl = spawnSync('curl', ['--version']).status === 0
 
   /** Runs a printed curl line, with fetch if curl is missing, and returns the statuses. */
@@ -203,7 +203,7 @@ describe('what it prints', () => {
     return { statuses }
   }
 
-  it('is where it listens, which rules, and lines to try that do what they say', async () => {
+  it('lists URLs, rules and example commands that work as described', async () => {
     const running = await start()
     const { url, api } = running
     expect(running.stdout()).toContain(
@@ -229,7 +229,7 @@ describe('what it prints', () => {
     const startedAt = performance.now()
     const { statuses } = await perform(held)
     expect(statuses).toEqual([200, 200, 200])
-    // One request a second: the third is held until two seconds after the first.
+    // One request per second, so the third is delayed until two seconds after the first.
     expect(performance.now() - startedAt).toBeGreaterThan(1_900)
     if (hasCurl) {
       const { stdout: decision } = spawnSync('bash', ['-c', check], { encoding: 'utf8' })
@@ -240,7 +240,7 @@ describe('what it prints', () => {
     for (const page of ['/console', '/openapi.json']) expect((await get(`${api}${page}`)).status).toBe(200)
   })
 
-  it('is JSON lines for programs', async () => {
+  it('is JSON lines with --json', async () => {
     const running = launch(['--port', '0', '--json'])
     await running.until('it has started', () => running.stdout().includes('\n'))
     const { url } = JSON.parse(running.stdout()) as { url: string }
@@ -268,7 +268,7 @@ describe('what it prints', () => {
 })
 
 describe('starting', () => {
-  it('takes the command line first, then the environment, then the file', async () => {
+  it('prefers command-line options to environment variables, and these to the file', async () => {
     writeFileSync(file('other.yaml'), 'id: x\nrules: [{ id: one, path: /one, bands: [{ capacity: 1, window: 1m }] }]\n')
     writeFileSync(file('fluxgate.yaml'), 'gateway: { port: 1 }\nrules: { path: other.yaml }\n')
     const fromFile = await start(undefined, { FLUXGATE_GATEWAY_PORT: '1' })
@@ -279,7 +279,7 @@ describe('starting', () => {
     expect(await statuses(`${fromOption.url}/one`, 2)).toEqual([200, 429])
   })
 
-  it('with settings that only the gateway or the server alone can follow says so', async () => {
+  it('warns about settings that apply only to the gateway or server command', async () => {
     const running = await start(['--port', '0'], { FLUXGATE_SERVER_WORKERS: '2', FLUXGATE_GATEWAY_METRICS_PORT: '0' })
     expect(running.stderr()).toContain(
       '`fluxgate start` ignores workers: use `fluxgate gateway` or `fluxgate serve` to run several processes.',
@@ -287,7 +287,7 @@ describe('starting', () => {
     expect(running.stderr()).toContain('`fluxgate start` ignores gateway.metricsPort: its API serves /metrics.')
   })
 
-  it('on a port that is taken says what to do, and exits 1', async () => {
+  it('on a port in use explains the fix and exits with 1', async () => {
     const { url } = await start()
     const port = Number(new URL(url).port)
     const second = launch(['--port', String(port)])
@@ -299,7 +299,7 @@ describe('starting', () => {
     expect(second.stdout()).toBe('')
   })
 
-  it('on a port of the API that is taken says what to do, closes the gateway and exits 1', async () => {
+  it('on an API port in use explains the fix, closes the gateway and exits with 1', async () => {
     const { api } = await start()
     const port = Number(new URL(api).port)
     const second = launch(['--port', '0', '--server-port', String(port)])
@@ -311,7 +311,7 @@ describe('starting', () => {
     expect(second.stdout()).toBe('')
   })
 
-  it('without an admin token on every address is refused, with what to do', async () => {
+  it('on all addresses without an admin token fails and explains the fix', async () => {
     const running = launch(['--port', '0'], { FLUXGATE_SERVER_HOST: '0.0.0.0' })
     expect(await running.ended).toBe(2)
     expect(running.stderr()).toMatch(
@@ -320,7 +320,7 @@ describe('starting', () => {
     expect(running.stdout()).toBe('')
   })
 
-  it('with an admin token asks for it, and prints lines that have it', async () => {
+  it('with an admin token requires it, and includes it in the example commands', async () => {
     const running = await start(undefined, { FLUXGATE_SERVER_HOST: '0.0.0.0', FLUXGATE_ADMIN_TOKEN: 'planted-s3cr3t' })
     expect((await get(`${running.api}/metrics`)).status).toBe(401)
     expect((await get(`${running.api}/health/live`)).status).toBe(200)
@@ -332,7 +332,7 @@ describe('starting', () => {
     expect(`${running.stdout()}${running.stderr()}${info}`).not.toContain('planted-s3cr3t')
   })
 
-  it('with rules in a Redis that is not there says so, and exits 2', async () => {
+  it('with rules in an unreachable Redis reports it and exits with 2', async () => {
     const running = launch(['--port', '0'], { FLUXGATE_RULES_URI: 'redis://127.0.0.1:1' })
     expect(await running.ended).toBe(2)
     expect(running.stderr()).toMatch(/^error: Rules in Redis \(fluxgate\) could not be read: not connected/)
@@ -347,8 +347,8 @@ describe('starting', () => {
       /^error: conf\.yaml: 1 error\n {2}gateway\.prot: unknown key/,
     ],
     ['no configuration', ['--config', 'none.yaml'], /^error: Configuration file not found: none\.yaml/],
-    ['a port that is none', ['--port', 'http'], /must be an integer from 0 to 65535/],
-  ])('with %s says so, and exits 2', async (_, args, message) => {
+    ['an invalid port', ['--port', 'http'], /must be an integer from 0 to 65535/],
+  ])('reports %s and exits with 2', async (_, args, message) => {
     writeFileSync(file('wrong.yaml'), '7\n')
     writeFileSync(file('conf.yaml'), 'gateway: { prot: 80 }\n')
     const running = launch(args)
@@ -358,41 +358,44 @@ describe('starting', () => {
 })
 
 describe('stopping', () => {
-  it.each(['SIGTERM', 'SIGINT'] as const)('on %s finishes what is held, takes no more, and exits 0', async (signal) => {
-    const running = await startHolding('2s')
-    await get(running.url)
-    const two = [get(running.url), get(running.url)]
-    expect((await Promise.any(two)).status).toBe(429)
-    running.process.kill(signal)
-    await running.until('it stops', () => running.stdout().includes('stopping'))
-    expect((await Promise.all(two)).map(({ status }) => status).sort()).toEqual([200, 429])
-    expect(await running.ended).toBe(0)
-    await expect(get(running.url)).rejects.toThrow()
-  })
+  it.each(['SIGTERM', 'SIGINT'] as const)(
+    'on %s finishes delayed requests, accepts no new ones, and exits with 0',
+    async (signal) => {
+      const running = await startHolding('2s')
+      await get(running.url)
+      const two = [get(running.url), get(running.url)]
+      expect((await Promise.any(two)).status).toBe(429)
+      running.process.kill(signal)
+      await running.until('it is stopping', () => running.stdout().includes('stopping'))
+      expect((await Promise.all(two)).map(({ status }) => status).sort()).toEqual([200, 429])
+      expect(await running.ended).toBe(0)
+      await expect(get(running.url)).rejects.toThrow()
+    },
+  )
 
-  it('is immediate at the second signal', async () => {
+  it('is immediate on the second signal', async () => {
     const running = await startHolding('1h')
     await get(running.url)
     const held = [get(running.url), get(running.url)]
     expect((await Promise.any(held)).status).toBe(429)
     const left = Promise.allSettled(held)
     running.process.kill('SIGTERM')
-    await running.until('it stops', () => running.stdout().includes('stopping'))
+    await running.until('it is stopping', () => running.stdout().includes('stopping'))
     const again = setInterval(() => running.process.kill('SIGTERM'), 50)
     expect(await running.ended).toBe(143)
     clearInterval(again)
     expect((await left).some(({ status }) => status === 'rejected')).toBe(true)
   })
 
-  it('happens also when npm ends the shell between them, and not the program', async () => {
+  it('also happens if npm kills only the shell between them', async () => {
     const running = await start(['--port', '0'], { npm_lifecycle_event: 'start' }, byShell)
     const pid = Number(/^pid (\d+)$/m.exec(running.stdout())?.[1])
     onTestFinished(() => {
-      // Only what is still there because the promise was broken.
+      // Cleans up if the program is still running, which fails the test.
       if (!running.stdout().includes('stopping')) process.kill(pid, 'SIGKILL')
     })
     running.process.kill('SIGTERM')
-    await running.until('it stops', () => running.stdout().includes('stopping'))
+    await running.until('it is stopping', () => running.stdout().includes('stopping'))
     expect(await running.ended).toBe('SIGTERM')
     await expect(get(running.url)).rejects.toThrow()
   })

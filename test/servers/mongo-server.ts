@@ -55,7 +55,7 @@ const ferretProgram = (binary: string): Program => ({
   prepare: async () => {},
 })
 
-/** The server that tests can use; undefined if there is none. */
+/** The server that tests can use, if any. */
 export const mongoKind = mongoServer()?.kind
 
 /** A server that tests share: the one named by `FLUXGATE_TEST_MONGO_URI`, or a new one. */

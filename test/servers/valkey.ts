@@ -1,7 +1,7 @@
 import { accessSync, constants } from 'node:fs'
 import { delimiter, join } from 'node:path'
 
-/** The program that `FLUXGATE_TEST_VALKEY` names, or `valkey-server` on the PATH; undefined if there is none. */
+/** The program that `FLUXGATE_TEST_VALKEY` names, or `valkey-server` on the PATH, if installed. */
 export function valkeyBinary(): string | undefined {
   const named = process.env.FLUXGATE_TEST_VALKEY
   if (named) return named

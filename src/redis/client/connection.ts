@@ -1,4 +1,4 @@
-/** The Redis operations that FluxGate needs. `wrapRedisClient` adapts a caller's client to this interface. */
+/** The Redis operations that FluxGate needs. `connectionOf` adapts a caller's client to this interface. */
 export interface RedisConnection {
   /** True for Redis Cluster, where all keys of one call must be in the same slot. */
   readonly isCluster: boolean

@@ -66,10 +66,10 @@ describe('admissions of the shared store', () => {
     expect(kinds(history([...before, ...after, entry('token', 0, { limit: 21 })]))).toEqual(['over-admission'])
   })
 
-  it('may reach the capacity of a sliding window counter, weighted by what is left of the window before', () => {
+  it('may reach the capacity of a sliding window counter, weighted by the rest of the previous window', () => {
     const at = (startAt: number, resetAt: number) => entry('counter', startAt, { resetAt: epochMs + resetAt })
     const before = times(20, () => at(0.5 * second, 1_000))
-    // 20 of the window before weigh 10 when half of the current one has passed, 2 ms of which are the request and the clock.
+    // In the middle of the current window, 20 permits of the previous one weigh 10. Request time and clock tolerance are 2 ms.
     const half = (count: number) => times(count, () => at(1.5 * second - 2 * ms, 2_000))
     expect(kinds(history([...before, ...half(10)]))).toEqual([])
     expect(kinds(history([...before, ...half(11)]))).toEqual(['over-admission'])

@@ -1,7 +1,7 @@
 /** Commands right after their start: they listen once they are connected, and then decide exactly. */
 import { createServer } from 'node:http'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { type Running, type Workplace, workplace } from '../../e2e/running-program.js'
+import { type Running, tempWorkspace, type Workspace } from '../../e2e/running-program.js'
 import { stopAfterTest } from '../../fixtures/stop-after-test.js'
 import { freePort } from '../../servers/free-port.js'
 import { ownRedis } from '../../servers/own-redis.js'
@@ -67,12 +67,12 @@ const programs: readonly Program[] = [
   },
 ]
 
-async function configured(): Promise<Workplace> {
-  const place = workplace()
+async function configured(): Promise<Workspace> {
+  const workspace = tempWorkspace()
   const route = { id: 'all', uri: await upstream(), predicates: ['Path=/**'], filters: ['RateLimiter=api'] }
-  place.write('rules.yaml', ruleSet)
-  place.write('fluxgate.yaml', { gateway: { routes: [route] } })
-  return place
+  workspace.write('rules.yaml', ruleSet)
+  workspace.write('fluxgate.yaml', { gateway: { routes: [route] } })
+  return workspace
 }
 
 /** Resolves with the URL in the turn in which the program reports that it listens. Rejects if it exits before. */
@@ -97,9 +97,9 @@ const warningsOf = (running: Running): string[] =>
 
 describe.each(programs)('fluxgate $name', (program) => {
   it('admits exactly one limit across eight processes that are called as soon as they listen', longest, async () => {
-    const place = await configured()
+    const workspace = await configured()
     const env = { FLUXGATE_REDIS_URI: redis.uri, FLUXGATE_STORE_PREFIX: freshPrefix() }
-    const running = Array.from({ length: processes }, () => place.launch(program.args, env))
+    const running = Array.from({ length: processes }, () => workspace.launch(program.args, env))
     const allowed = await Promise.all(
       running.map(async (one) => {
         const url = await listening(one, program)
@@ -114,8 +114,8 @@ describe.each(programs)('fluxgate $name', (program) => {
   it('listens only once it is connected to Redis', longest, async () => {
     const proxy = await stopAfterTest(startProxy(redis.port))
     await proxy.refuse()
-    const place = await configured()
-    const running = place.launch(program.args, {
+    const workspace = await configured()
+    const running = workspace.launch(program.args, {
       FLUXGATE_REDIS_URI: `redis://127.0.0.1:${proxy.port}`,
       FLUXGATE_STORE_PREFIX: freshPrefix(),
       FLUXGATE_STORE_CONNECT_TIMEOUT_MS: '60000',
@@ -131,8 +131,8 @@ describe.each(programs)('fluxgate $name', (program) => {
 
   it('logs a warning and listens if Redis does not start in time', longest, async () => {
     const port = await freePort()
-    const place = await configured()
-    const running = place.launch(program.args, {
+    const workspace = await configured()
+    const running = workspace.launch(program.args, {
       FLUXGATE_REDIS_URI: `redis://:s3cret@127.0.0.1:${port}`,
       FLUXGATE_STORE_CONNECT_TIMEOUT_MS: '200',
     })

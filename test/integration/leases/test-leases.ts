@@ -17,7 +17,7 @@ export interface Admission {
   readonly permits: number
 }
 
-/** Describes the first interval that admitted more than the band allows; undefined if there is none. */
+/** Describes the first interval that admitted more than the band allows; undefined if every interval is within its limit. */
 export function excess(band: Band, admissions: readonly Admission[]): string | undefined {
   const inOrder = [...admissions].sort((a, b) => a.at - b.at)
   return band.algorithm === 'FIXED_WINDOW' ? windowExcess(band, inOrder) : intervalExcess(band, inOrder)

@@ -110,11 +110,11 @@ describe.each(adapters)('$name', (adapter) => {
   })
 
   it('survives its own error after the response was sent', async () => {
-    const mistake = new RangeError('a mistake in customize')
+    const error = new RangeError('customize failed')
     let customizing = 0
     let fail = (): void => {}
     const failure = new Promise<never>((_, reject) => {
-      fail = () => reject(mistake)
+      fail = () => reject(error)
     })
     failure.catch(() => {})
     const customize = () => (customizing++ === 0 ? failure : undefined)

@@ -213,7 +213,7 @@ describe.each(adapters)('$name', (adapter) => {
     const bed = await startBed(adapter, [
       { capacity: 1, window: '1m', limitScope: 'USER_ID', userIdHeader: 'X-User-Id', onMissingKey },
     ])
-    const answers = [await bed.ask(), await bed.ask(), await bed.ask({ headers: { 'X-User-Id': 'somebody' } })]
+    const answers = [await bed.ask(), await bed.ask(), await bed.ask({ headers: { 'X-User-Id': 'alice' } })]
     expect(answers.map(({ status }) => status)).toEqual(statuses)
   })
 
@@ -237,35 +237,35 @@ describe.each(adapters)('$name', (adapter) => {
   it.each(['at once', 'later'])(
     'passes exceptions that the application throws %s to the framework, and runs it once',
     async (when) => {
-      const mistake = new TypeError('a mistake of the application')
+      const error = new TypeError('application failed')
       const bed = await startBed(adapter, [{ capacity: 5, window: '1m' }], () => {
-        if (when === 'at once') throw mistake
-        return Promise.reject(mistake)
+        if (when === 'at once') throw error
+        return Promise.reject(error)
       })
       const { status } = await bed.ask()
       expect([status, bed.application.calls]).toEqual([500, 1])
-      expect(bed.application.errors).toEqual([mistake])
-      expect(bed.application.errors[0]).toBe(mistake)
+      expect(bed.application.errors).toEqual([error])
+      expect(bed.application.errors[0]).toBe(error)
       await bed.ask()
       expect(bed.application.calls).toBe(2)
     },
   )
 
   it('passes its own errors to the framework and does not call the application', async () => {
-    const mistake = new RangeError('a mistake in customize')
+    const error = new RangeError('customize failed')
     const bed = await startBed(adapter, [
       {
         capacity: 5,
         window: '1m',
         customize: () => {
-          throw mistake
+          throw error
         },
       },
     ])
     const warnings = warningsOf(adapter.name)
     expect((await bed.ask()).status).toBe(500)
     expect(bed.application.calls).toBe(0)
-    expect(await warnings.seen(bed.application.errors)).toEqual([mistake])
+    expect(await warnings.seen(bed.application.errors)).toEqual([error])
   })
 
   it('passes the error of a closed gate to the framework', async () => {

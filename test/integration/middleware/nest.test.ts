@@ -157,7 +157,7 @@ describe.each(platforms)('nest on $name', ({ adapter }) => {
 
   it('responds with 500 if a hook fails, and keeps running', async () => {
     const customize = (_: unknown, request: unknown) => {
-      if ('x-fail' in (request as IncomingMessage).headers) throw new RangeError('a mistake in customize')
+      if ('x-fail' in (request as IncomingMessage).headers) throw new RangeError('customize failed')
       return undefined
     }
     const app = await create([{ ...hour(9), customize }])

@@ -27,7 +27,7 @@ beforeAll(async () => {
 const editsOf = async (redis: RedisServer): Promise<number> =>
   Number(await redis.call('HGET', 'fluxgate:{index:products}:meta', 'sequence'))
 
-/** Three writers, one of which is killed and replaced from time to time, and connections that are cut. */
+/** Runs three writers, kills and replaces one of them repeatedly, and cuts connections. */
 async function writeWithCrashes(redis: RedisServer, rebuilds: boolean): Promise<{ killed: number; cut: number }> {
   const random = seededRandom(seed)
   const children: ChildProcess[] = []
