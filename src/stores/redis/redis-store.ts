@@ -8,7 +8,6 @@ import { connectedWithin } from '../../redis/client/connected-within.js'
 import type { RedisConnection } from '../../redis/client/connection.js'
 import { isMisconfigured, wrapRedisError } from '../../redis/client/connection-errors.js'
 import { isRedisClient } from '../../redis/client/connection-of.js'
-import { Opening } from '../../redis/client/open/first-connection.js'
 import type { RedisOptions } from '../../redis/client/open/target.js'
 import { leased } from '../leased/leased.js'
 import { type ResilientOptions, resilient } from '../resilient/resilient.js'
@@ -65,9 +64,6 @@ export function redisStore(where: string | RedisOptions | object, options: Redis
   const { prefix = 'fluxgate', clock, knownRefusals = true, leaseShare, ...others } = options
   const { connectTimeoutMs = defaultConnectTimeoutMs, ...resilience } = others
   const connection = connectRedis(where, resilience.timeoutMs)
-  const opening = new Opening(connection, connectTimeoutMs)
-  // A client of the caller may be configured to connect lazily, with the first call.
-  if (!isRedisClient(where)) void opening.over()
   const rejectionCache = knownRefusals ? new CachedRejections({ clock }) : undefined
   const buckets = new RedisBuckets(connection, { prefix, clock, rejectionCache })
   const clustered = connection.isCluster ? acrossSlots(buckets, (group, key) => buckets.slotOf(group, key)) : buckets
@@ -75,18 +71,37 @@ export function redisStore(where: string | RedisOptions | object, options: Redis
   const store = leased(bounded, omitUndefined({ leaseShare, clock }))
   const generations = new RedisGenerations(connection, prefix, resilience.timeoutMs)
   let isClosed = false
-  const closed = (): Promise<never> =>
-    Promise.reject(new FluxGateError('FLUXGATE_CLOSED', 'The store is closed. Create a new one.'))
-  const opened = <T>(call: () => Promise<T>): Promise<T> =>
-    opening.isOver ? (isClosed ? closed() : call()) : opening.over().then(() => opened(call))
+  const throwIfClosed = (): void => {
+    if (isClosed) throw new FluxGateError('FLUXGATE_CLOSED', 'The store is closed. Create a new one.')
+  }
+  // Calls wait for the first connection attempt, so that connecting does not count against their timeout. The attempt ends
+  // with a connection, with an error that only a configuration change can fix, or after `connectTimeoutMs`.
+  let isConnecting = connection.ready !== undefined
+  let attempt: Promise<void> | undefined
+  const firstAttempt = (): Promise<void> => {
+    // The error is ignored, because the call that follows reports it.
+    attempt ??= Promise.resolve(connection.ready?.(connectTimeoutMs)).catch(() => {})
+    return attempt
+  }
+  // A client of the caller may be configured to connect lazily, with the first call.
+  if (!isRedisClient(where)) void firstAttempt()
+  const afterConnecting = async <T>(call: () => Promise<T>): Promise<T> => {
+    if (isConnecting && !connection.isConnected) await firstAttempt()
+    isConnecting = false
+    throwIfClosed()
+    return call()
+  }
   const ready = (withinMs = connectTimeoutMs): Promise<void> => awaitReady(connection, buckets, generations, withinMs)
-  const probe = async (): Promise<void> => (isClosed ? closed() : bounded.availability?.probe?.())
+  const probe = async (): Promise<void> => {
+    throwIfClosed()
+    await bounded.availability?.probe?.()
+  }
   return {
     charge(charges, peek) {
-      return opening.isOver && !isClosed ? store.charge(charges, peek) : opened(() => store.charge(charges, peek))
+      return isConnecting || isClosed ? afterConnecting(() => store.charge(charges, peek)) : store.charge(charges, peek)
     },
-    refund: (refunds) => opened(() => store.refund(refunds)),
-    reset: (group, key) => opened(() => store.reset(group, key)),
+    refund: (refunds) => afterConnecting(() => store.refund(refunds)),
+    reset: (group, key) => afterConnecting(() => store.reset(group, key)),
     retire: (group) => store.retire?.(group),
     async close() {
       await store.close()

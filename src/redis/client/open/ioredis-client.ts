@@ -1,6 +1,8 @@
 import type { Cluster, Redis } from 'ioredis'
 import { FluxGateError, messageOf } from '../../../core/errors.js'
+import { Deadlines } from '../../../core/scheduling/deadlines.js'
 import { Hold } from '../../../core/scheduling/hold.js'
+import { connectedWithin } from '../connected-within.js'
 import type { RedisConnection } from '../connection.js'
 import {
   isMisconfigured,
@@ -30,11 +32,13 @@ const maxAttempts = 3
  * first attempt. After a lost connection, calls wait for the new one, at most for their own deadline. Once reconnecting has
  * failed, calls fail immediately until the connection is back, so that they do not accumulate.
  */
-export class OwnClient {
+export class OwnClient implements Required<RedisConnection> {
+  readonly isCluster: boolean
   /** Resolves with the first connection. Rejects if only a configuration change can help. */
   readonly connected: Promise<void>
   readonly #target: RedisTarget
   readonly #replyMs: number
+  readonly #deadlines: Deadlines
   readonly #silence: SilenceWatch
   readonly #outcome: Promise<void>
   #client: Redis | Cluster | undefined
@@ -68,9 +72,11 @@ export class OwnClient {
 
   /** `replyMs` is the time that callers wait for a reply. */
   constructor(target: RedisTarget, library: Promise<Library>, replyMs: number) {
+    this.isCluster = target.kind === 'cluster'
     this.#target = target
     this.#replyMs = replyMs
-    this.#silence = new SilenceWatch(silenceMs(replyMs), (error) => this.#recordError(error))
+    this.#deadlines = new Deadlines(silenceMs(replyMs))
+    this.#silence = new SilenceWatch(this.#deadlines, (error) => this.#recordError(error))
     this.#outcome = new Promise((resolve) => {
       this.#resolveOutcome = resolve
     })
@@ -85,17 +91,18 @@ export class OwnClient {
 
   /** The error with which calls fail immediately; undefined if calls would be sent or would wait. */
   get unreachable(): unknown {
-    if (this.isUsable) return undefined
+    if (this.isConnected) return undefined
     const isWaiting = !this.#hasOutcome || this.#hold !== undefined || this.#isLost
     return isWaiting ? undefined : this.#noConnection()
   }
 
   /** True if the connection is lost and its 'close' event has not been handled yet. */
   get #isLost(): boolean {
-    return this.#isUp && !this.isUsable && !this.#isClosed
+    return this.#isUp && !this.isConnected && !this.#isClosed
   }
 
-  get isUsable(): boolean {
+  /** Calls would be sent now. */
+  get isConnected(): boolean {
     if (this.#isRejected || this.#isClosed || this.#mismatch !== undefined) return false
     return this.#client?.status === 'ready'
   }
@@ -103,13 +110,18 @@ export class OwnClient {
   async call(key: string, command: readonly (string | Buffer)[], asBytes = false): Promise<unknown> {
     if (!this.#hasOutcome) await this.#outcome
     for (let attempt = 1; ; attempt++) {
-      if (this.#hold !== undefined || this.#isLost) await this.#awaitReconnect().over
-      const connection = this.#usable()
+      if (this.#hold !== undefined || !this.isConnected) {
+        if (this.#hold !== undefined || this.#isLost) await this.#awaitReconnect().over
+        if (!this.isConnected) throw this.#noConnection()
+      }
+      const silence = this.#deadlines.begin(() => this.#silence.ping(this.#nodes()))
       try {
-        return await this.#silence.watch(connection.call(key, command, asBytes), () => this.#nodes())
+        return await (this.#connection as RedisConnection).call(key, command, asBytes)
       } catch (error) {
         // Several nodes of a cluster may close their connections at the same time, so one wait may not be enough.
         if (!isUnwritten(error) || attempt > this.#nodes().length) throw error
+      } finally {
+        this.#deadlines.end(silence)
       }
       // The socket was closed already, and its 'close' event follows: the command waits for the next connection.
       await this.#closing().over
@@ -122,7 +134,12 @@ export class OwnClient {
     onGap?: () => void,
   ): Promise<() => Promise<void>> {
     if (!this.#hasOutcome) await this.#outcome
-    return this.#usable().subscribe(channel, onMessage, onGap)
+    if (!this.isConnected) throw this.#noConnection()
+    return (this.#connection as RedisConnection).subscribe(channel, onMessage, onGap)
+  }
+
+  ready(withinMs: number): Promise<void> {
+    return connectedWithin(this.connected, withinMs)
   }
 
   async close(): Promise<void> {
@@ -283,11 +300,6 @@ export class OwnClient {
     const client = this.#client
     if (client === undefined) return []
     return 'nodes' in client ? client.nodes('master') : [client]
-  }
-
-  #usable(): RedisConnection {
-    if (this.#connection === undefined || !this.isUsable) throw this.#noConnection()
-    return this.#connection
   }
 
   #settleOutcome(): void {

@@ -37,32 +37,32 @@ export function openRedis(
   const library = load().catch((error: unknown) => {
     throw notInstalled(error)
   })
-  const clients = Array.from({ length: connections }, () => new OwnClient(target, library, replyMs))
+  const open = (): OwnClient => new OwnClient(target, library, replyMs)
+  return connections === 1 ? open() : roundRobin(Array.from({ length: connections }, open))
+}
+
+function roundRobin(clients: readonly OwnClient[]): OpenedRedis {
   let turn = 0
 
-  /** The next connected client, round robin. If none is connected, returns one whose call fails with the reason. */
+  /** The next connected client. If none is connected, returns one whose call fails with the reason. */
   function next(): OwnClient {
     for (let tried = 0; tried < clients.length; tried++) {
       turn = (turn + 1) % clients.length
-      if (clients[turn]?.isUsable) break
+      if (clients[turn]?.isConnected) break
     }
     return clients[turn] as OwnClient
   }
   return {
-    isCluster: target.kind === 'cluster',
+    isCluster: clients.every((client) => client.isCluster),
     call: (key, command, asBytes) => next().call(key, command, asBytes),
     subscribe: (channel, onMessage, onGap) => next().subscribe(channel, onMessage, onGap),
     ready: (withinMs) => connectedWithin(Promise.all(clients.map((client) => client.connected)), withinMs),
     get isConnected() {
-      return clients.some((client) => client.isUsable)
+      return clients.some((client) => client.isConnected)
     },
     get unreachable() {
-      let error: unknown
-      for (const client of clients) {
-        error = client.unreachable
-        if (error === undefined) return undefined
-      }
-      return error
+      const errors = clients.map((client) => client.unreachable)
+      return errors.includes(undefined) ? undefined : errors.at(-1)
     },
     async close() {
       await Promise.all(clients.map((client) => client.close()))

@@ -1,8 +1,8 @@
 import type { Redis } from 'ioredis'
-import { type Deadline, Deadlines } from '../../../core/scheduling/deadlines.js'
+import type { Deadline, Deadlines } from '../../../core/scheduling/deadlines.js'
 
 /**
- * Detects dead connections. If a call gets no reply for `silenceMs`, every node is pinged. A node that does not answer the ping
+ * Detects dead connections. If a call gets no reply by its deadline, every node is pinged. A node that does not answer the ping
  * within the same time is disconnected, and the client reconnects. Handshakes have the same timeout.
  *
  * The `socketTimeout` of ioredis does not work here: after an event-loop stall, it closes the connection before replies that
@@ -13,21 +13,14 @@ export class SilenceWatch {
   readonly #onDead: (error: Error) => void
   readonly #pinged = new WeakSet<Redis>()
 
-  constructor(silenceMs: number, onDead: (error: Error) => void) {
-    this.#deadlines = new Deadlines(silenceMs)
+  constructor(deadlines: Deadlines, onDead: (error: Error) => void) {
+    this.#deadlines = deadlines
     this.#onDead = onDead
   }
 
-  /** Returns the reply. `nodes` returns the nodes to ping if the reply is overdue. */
-  async watch<T>(reply: Promise<T>, nodes: () => readonly Redis[]): Promise<T> {
-    const deadline = this.#deadlines.begin(() => {
-      for (const node of nodes()) this.#ping(node)
-    })
-    try {
-      return await reply
-    } finally {
-      this.#deadlines.end(deadline)
-    }
+  /** Called when a reply is overdue. */
+  ping(nodes: readonly Redis[]): void {
+    for (const node of nodes) this.#ping(node)
   }
 
   watchHandshake(node: Redis): void {
