@@ -42,7 +42,7 @@ function cluster() {
     leasing: { lease: async () => expect.unreachable(), settle: async () => expect.unreachable() },
     close: async () => {},
   }
-  const whole = acrossSlots(store, (_, key) => key.charCodeAt(0))
+  const whole = acrossSlots(store, (key) => key.charCodeAt(0))
   const remaining = async (rule: BucketGroup, key: string) =>
     (await nodes[key.slice(0, 1)]?.charge([chargeOf(rule, key, { permits: 0 })], true))?.bands.map(
       (said) => said.remaining,

@@ -1,4 +1,4 @@
-import type { BucketGroup, BucketStore, Charge, ChargeResult, LeasingStore, Refund } from '../../core/bucket-store.js'
+import type { BucketStore, Charge, ChargeResult, LeasingStore, Refund } from '../../core/bucket-store.js'
 import { refundsOf } from '../../core/decision/rate-limiter.js'
 import { decorateStore } from '../../core/decorate-store.js'
 
@@ -12,7 +12,7 @@ interface Part {
  * Decides over several slots of a Redis Cluster. Each slot is charged by its own call. If one of them rejects or fails, the
  * permits of the others are refunded. For a short time this may reject too many requests; it never allows too many.
  */
-export function acrossSlots(store: LeasingStore, slotOf: (group: BucketGroup, key: string) => number): LeasingStore {
+export function acrossSlots(store: LeasingStore, slotOf: (key: string) => number): LeasingStore {
   return decorateStore(store, {
     async charge(charges, peek) {
       const parts = partsOf(charges, slotOf)
@@ -48,10 +48,10 @@ async function undo(
   return { ...result, granted: false, now: current.now, bands }
 }
 
-function partsOf(charges: readonly Charge[], slotOf: (group: BucketGroup, key: string) => number): Part[] {
+function partsOf(charges: readonly Charge[], slotOf: (key: string) => number): Part[] {
   const parts = new Map<number, { charges: Charge[]; indexes: number[] }>()
   for (const [index, charge] of charges.entries()) {
-    const slot = slotOf(charge.group, charge.key)
+    const slot = slotOf(charge.key)
     const part = parts.get(slot)
     if (part === undefined) parts.set(slot, { charges: [charge], indexes: [index] })
     else {

@@ -1,28 +1,57 @@
+import { cellsOf, kindOf } from '../../algorithms/index.js'
 import type { BucketGroup } from '../../core/bucket-store.js'
-import { digestOfKey, escapeKeyPart, isLongKey, specialInKey } from '../../core/keys/bounded-key.js'
+import { digestOfKey, escapeKeyPart, isLongKey, longestKey, specialInKey } from '../../core/keys/bounded-key.js'
 import type { Band } from '../../core/rule.js'
 
-/** Maximum length of a key in bytes; longer keys are replaced by a digest. */
-const longestIdentity = 128
+/** A key that needs no escaping and is short in UTF-8, where a character has at most four bytes. */
+const plainKey = /^[^:{}%\s\p{Cc}\p{Cs}]{1,32}$/u
 
 /**
- * The Redis key of a bucket: `<prefix>:{<key>}:<ruleSet>:<rule>:<generation>:<band>`. The rate limit key is the hash tag, so
- * that all rules with the same key share a cluster slot. Parts are escaped, so that different buckets never share a key.
+ * The first part of the Redis keys of a rate limit key. The whole Redis key of a bucket is
+ * `<prefix>:{<key>}:<ruleSet>:<rule>:<generation>:<band>`. The rate limit key is the hash tag, so that all rules with the same
+ * key share a cluster slot. Parts are escaped, so that different buckets never share a Redis key.
  */
-export const bucketKey = (prefix: string, key: string, suffix: string): string =>
-  `${prefix}:{${identityOf(key)}}${suffix}`
+export const bucketPrefix = (prefix: string, key: string): string =>
+  `${prefix}:{${plainKey.test(key) ? key : isLongKey(key) ? digestOfKey(key) : escaped(key)}}`
+
+/** How the buckets of a band are stored. */
+export interface BandLayout {
+  readonly band: Band
+  /** The number of the algorithm in the script. */
+  readonly kind: number
+  /** True if a bucket is a log instead of a few numbers. */
+  readonly isLog: boolean
+  /** The Redis key of a bucket after its `bucketPrefix`. */
+  readonly suffix: string
+}
+
+export type GroupLayout = readonly BandLayout[]
+
+/** Returns a function that computes the layout of each group only once. */
+export function cacheLayouts(): (group: BucketGroup) => GroupLayout {
+  const layouts = new WeakMap<BucketGroup, GroupLayout>()
+  return function layoutOf(group) {
+    let layout = layouts.get(group)
+    if (layout === undefined) {
+      layout = newLayout(group)
+      layouts.set(group, layout)
+    }
+    return layout
+  }
+}
 
 /**
- * The part after the hash tag, which is the same for all buckets of a band. Bands of an override are identified by their
- * index, because the generation of the override already identifies the bands.
+ * Bands of an override are identified by their index, because the generation of the override already identifies the bands.
  */
-export const keySuffix = (group: BucketGroup, { label }: Pick<Band, 'label'>, index: number): string =>
-  `${groupSuffix(group)}:${group.insteadOf === undefined ? escaped(label) : index}`
-
-const groupSuffix = ({ ruleSetId, ruleId, generation }: BucketGroup): string =>
-  `:${escaped(ruleSetId)}:${escaped(ruleId)}:${escaped(generation)}`
-
-const identityOf = (key: string): string => (isLongKey(key) ? digestOfKey(key) : escaped(key))
+function newLayout({ ruleSetId, ruleId, generation, bands, insteadOf }: BucketGroup): GroupLayout {
+  const start = `:${escaped(ruleSetId)}:${escaped(ruleId)}:${escaped(generation)}`
+  return bands.map((band, index) => ({
+    band,
+    kind: kindOf(band),
+    isLog: cellsOf(band) === undefined,
+    suffix: `${start}:${insteadOf === undefined ? escaped(band.label) : index}`,
+  }))
+}
 
 export const escaped = escapeKeyPart
 
@@ -32,7 +61,7 @@ const plainBytes = Uint8Array.from({ length: 256 }, (_, byte) =>
 
 /** True if these bytes are a key that is used unchanged: nothing must be escaped, and it is not too long. */
 export function isPlainIdentity(bytes: Buffer, from: number, to: number): boolean {
-  if (to === from || to - from > longestIdentity) return false
+  if (to === from || to - from > longestKey) return false
   for (let at = from; at < to; at++) if (plainBytes[bytes[at] as number] === 0) return false
   return true
 }

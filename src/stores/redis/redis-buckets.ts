@@ -1,4 +1,3 @@
-import { cellsOf } from '../../algorithms/index.js'
 import type {
   BucketGroup,
   Charge,
@@ -16,11 +15,10 @@ import type { RedisConnection } from '../../redis/client/connection.js'
 import { isSplit, wrapRedisError } from '../../redis/client/connection-errors.js'
 import { hashSlot } from '../../redis/client/hash-slot.js'
 import { Script } from '../../redis/client/script.js'
-import { bucketKey, keySuffix } from './bucket-keys.js'
+import { bucketPrefix, cacheLayouts } from './bucket-keys.js'
 import type { CachedRejections } from './cached-rejections.js'
 import { type Answer, decode, newEdit } from './decode.js'
 import { encode } from './encode.js'
-import { InFlight } from './in-flight.js'
 import { consumeScript, consumeSha } from './lua/consume.generated.js'
 import { decodeTerms, expiryOf } from './overrides/encoding.js'
 import { OverriddenGroups } from './overrides/overridden-group.js'
@@ -47,6 +45,7 @@ export interface RedisBucketsOptions {
 
 interface Job {
   readonly work: Work
+  readonly weight: number
   /** True if a key of the work may have an override. */
   readonly hasOverrides: boolean
   readonly resolve: (answer: Answer) => void
@@ -57,7 +56,8 @@ interface Job {
 const maxWeight = 128
 const logWeight = 8
 
-const longestCloseMs = 250
+/** How long `close` waits for calls in flight. */
+const closeTimeoutMs = 250
 
 /**
  * Buckets in Redis. One decision, with all its rules and bands, is one call of one script on the server's clock. Decisions of
@@ -69,8 +69,9 @@ export class RedisBuckets implements LeasingStore {
   readonly #clock: Clock | undefined
   readonly #localClock: Clock
   readonly #script = new Script(consumeScript, consumeSha)
-  readonly #suffixes = new WeakMap<BucketGroup, readonly string[]>()
-  readonly #inFlight = new InFlight()
+  /** The number of calls in flight, for which `close` waits. */
+  #inFlight = 0
+  #onIdle: (() => void) | undefined
   /** The last error of the connection, and the error that callers receive for it. */
   #unreachable: { readonly cause: unknown; readonly error: FluxGateError } | undefined
   readonly overrides: RedisOverrides
@@ -83,12 +84,9 @@ export class RedisBuckets implements LeasingStore {
   readonly #groups = new OverriddenGroups()
   readonly #lastKnown = new LastKnownOverrides()
   readonly #overrideCaches: OverrideCaches
-  readonly #names: Names = {
-    keyOf: (group, key, band) => this.#keyOf(group, key, band),
-    overrideOf: (group, key) => this.overrides.locate(group, key),
-  }
+  readonly #names: Names
   readonly #batches = new TurnBatches<Job>({
-    weightOf: ({ work }) => weightOf(work),
+    weightOf: ({ weight }) => weight,
     maxWeight,
     send: (route, jobs) => void this.#send(route, jobs),
   })
@@ -102,6 +100,8 @@ export class RedisBuckets implements LeasingStore {
     this.rejectionCache = rejectionCache
     this.availability = this.#createAvailability()
     this.overrides = new RedisOverrides(connection, prefix, () => this.#localClock.now())
+    const overrideOf: Names['overrideOf'] = (group, key) => this.overrides.locate(group, key)
+    this.#names = { prefix, layoutOf: cacheLayouts(), overrideOf }
     const version = (): object => this.overrides.version
     this.#overrideCaches = new OverrideCaches({ prefix, isCluster: connection.isCluster, version })
   }
@@ -136,7 +136,7 @@ export class RedisBuckets implements LeasingStore {
   /** Runs the script without a decision, to check early that the credentials and the ACL allow it. Writes nothing. */
   async checkAccess(): Promise<void> {
     const { args } = encode([], this.#names, 0, noEdit)
-    const key = bucketKey(this.#prefix, 'probe', '')
+    const key = bucketPrefix(this.#prefix, 'probe')
     await this.#script.run(this.#connection, hashSlot(key), [key], args)
   }
 
@@ -151,7 +151,14 @@ export class RedisBuckets implements LeasingStore {
   /** Calls of this turn and earlier are still sent, because they include refunds of waiting requests. */
   async close(): Promise<void> {
     await new Promise((resolve) => setImmediate(resolve))
-    await this.#inFlight.idle(longestCloseMs)
+    if (this.#inFlight > 0)
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, closeTimeoutMs)
+        this.#onIdle = () => {
+          clearTimeout(timer)
+          resolve()
+        }
+      })
     this.overrides.close()
     await this.#connection.close()
   }
@@ -179,50 +186,52 @@ export class RedisBuckets implements LeasingStore {
 
   /** Sends one piece of work with the others of this turn. In a cluster, all its keys must be in one slot. */
   ask(work: Work): Promise<Answer> {
-    this.#inFlight.begin(1)
-    const hasOverrides = work.claims.some(({ group }) => group.hasOverrides)
-    if (hasOverrides && !this.overrides.isLoaded) return this.#askAfterLoading(work)
-    return this.#enqueue(work, hasOverrides)
-  }
-
-  #enqueue(work: Work, hasOverrides: boolean): Promise<Answer> {
+    let weight = 0
+    let hasOverrides = false
+    for (const { group } of work.claims) {
+      if (group.hasOverrides) hasOverrides = true
+      for (const { isLog } of this.#names.layoutOf(group)) weight += isLog ? logWeight : 1
+    }
+    this.#inFlight += 1
+    // Work of different cluster slots cannot share a call.
+    const route = this.#connection.isCluster ? this.slotOf((work.claims[0] as Work['claims'][0]).key) : 0
     return new Promise((resolve, reject) => {
-      this.#batches.add(this.#routeOf(work), { work, hasOverrides, resolve, reject })
+      const job: Job = { work, weight, hasOverrides, resolve, reject }
+      if (hasOverrides && !this.overrides.isLoaded) this.#addAfterLoading(route, job)
+      else this.#batches.add(route, job)
     })
   }
 
   /** Loads the overrides that all processes keep. Only the first decision with overrides waits for it. */
-  async #askAfterLoading(work: Work): Promise<Answer> {
-    try {
-      await this.overrides.load()
-    } catch (error) {
-      this.#inFlight.end(1)
-      throw wrapRedisError(error, 'decide')
-    }
-    return this.#enqueue(work, true)
+  #addAfterLoading(route: number, job: Job): void {
+    this.overrides.load().then(
+      () => this.#batches.add(route, job),
+      (error: unknown) => {
+        this.#ended(1)
+        job.reject(wrapRedisError(error, 'decide'))
+      },
+    )
   }
 
-  slotOf(group: BucketGroup, key: string): number {
-    return hashSlot(this.#keyOf(group, key, 0))
+  #ended(calls: number): void {
+    this.#inFlight -= calls
+    if (this.#inFlight === 0) this.#onIdle?.()
+  }
+
+  slotOf(key: string): number {
+    return hashSlot(bucketPrefix(this.#prefix, key))
   }
 
   /** Groups claims by call: in a cluster by slot, otherwise all together. */
-  #bySlot<Claim extends { readonly group: BucketGroup; readonly key: string }>(claims: readonly Claim[]): Claim[][] {
+  #bySlot<Claim extends { readonly key: string }>(claims: readonly Claim[]): Claim[][] {
     const parts = new Map<number, Claim[]>()
     for (const claim of claims) {
-      const slot = this.#connection.isCluster ? this.slotOf(claim.group, claim.key) : 0
+      const slot = this.#connection.isCluster ? this.slotOf(claim.key) : 0
       const part = parts.get(slot)
       if (part === undefined) parts.set(slot, [claim])
       else part.push(claim)
     }
     return [...parts.values()]
-  }
-
-  /** Work of different routes (cluster slots) cannot share a call. */
-  #routeOf({ claims }: Work): number {
-    if (!this.#connection.isCluster) return 0
-    const [{ group, key }] = claims as [Work['claims'][0]]
-    return this.slotOf(group, key)
   }
 
   async #send(route: number, jobs: readonly Job[]): Promise<void> {
@@ -255,13 +264,13 @@ export class RedisBuckets implements LeasingStore {
       const wrapped = wrapRedisError(error, 'decide')
       for (const { reject } of jobs) reject(wrapped)
     } finally {
-      this.#inFlight.end(jobs.length)
+      this.#ended(jobs.length)
     }
   }
 
   /** Counts the jobs as in flight again before the failed call ends, so that `close` waits for them. */
   #sendAgain(route: number, jobs: readonly Job[]): void {
-    this.#inFlight.begin(jobs.length)
+    this.#inFlight += jobs.length
     void this.#send(route, jobs)
   }
 
@@ -314,22 +323,7 @@ export class RedisBuckets implements LeasingStore {
     this.ask({ what: 'BACKDATE', claims }).catch(() => {})
     this.ask(work).then(resolve, reject)
   }
-
-  #keyOf(group: BucketGroup, key: string, band: number): string {
-    let suffixes = this.#suffixes.get(group)
-    if (suffixes === undefined) {
-      suffixes = group.bands.map((band, i) => keySuffix(group, band, i))
-      this.#suffixes.set(group, suffixes)
-    }
-    return bucketKey(this.#prefix, key, suffixes[band] as string)
-  }
 }
 
 /** For calls without overrides, which read no edit. */
 const noEdit: LastEdit = { key: '', known: '' }
-
-function weightOf({ claims }: Work): number {
-  let weight = 0
-  for (const { group } of claims) for (const band of group.bands) weight += cellsOf(band) === undefined ? logWeight : 1
-  return weight
-}

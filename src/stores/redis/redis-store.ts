@@ -66,7 +66,7 @@ export function redisStore(where: string | RedisOptions | object, options: Redis
   const connection = connectRedis(where, resilience.timeoutMs)
   const rejectionCache = knownRefusals ? new CachedRejections({ clock }) : undefined
   const buckets = new RedisBuckets(connection, { prefix, clock, rejectionCache })
-  const clustered = connection.isCluster ? acrossSlots(buckets, (group, key) => buckets.slotOf(group, key)) : buckets
+  const clustered = connection.isCluster ? acrossSlots(buckets, (key) => buckets.slotOf(key)) : buckets
   const bounded = resilient(clustered, resilience)
   const store = leased(bounded, omitUndefined({ leaseShare, clock }))
   const generations = new RedisGenerations(connection, prefix, resilience.timeoutMs)

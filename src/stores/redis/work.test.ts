@@ -3,6 +3,7 @@ import type { BucketGroup, Charge } from '../../core/bucket-store.js'
 import { FluxGateError } from '../../core/errors.js'
 import type { AlgorithmName, Band } from '../../core/rule.js'
 import { band, chargeOf, group } from '../../testing/fixtures.js'
+import { cacheLayouts } from './bucket-keys.js'
 import { decode, newEdit } from './decode.js'
 import { encode } from './encode.js'
 import type { Names, Work } from './work.js'
@@ -13,7 +14,8 @@ const ruleOf = (ruleId: string, ...bands: Band[]): BucketGroup => group(ruleId, 
 const asked = (rule: BucketGroup, key: string, given: Partial<Charge> = {}): Charge =>
   chargeOf(rule, key, { permits: 2, maxWaitTicks: 3, ...given })
 const names: Names = {
-  keyOf: (rule, key, index) => `${rule.ruleId}/${key}/${rule.bands[index]?.label}`,
+  prefix: 'p',
+  layoutOf: cacheLayouts(),
   overrideOf: (rule, key) => ({
     hash: `hash/${rule.ruleId}/${key}`,
     otherwise: key === 'a' ? Buffer.of(2) : Buffer.of(),
@@ -37,7 +39,7 @@ describe('what the script is asked', () => {
 
   it('is a run of charges that ask the same of buckets of their own', () => {
     expect(numbersOf([charge(asked(one, 'a')), charge(asked(one, 'b'))])).toEqual({
-      keys: ['one/a/cell', 'one/b/cell'],
+      keys: ['p:{a}:set:one:1:cell', 'p:{b}:set:one:1:cell'],
       // now, keys that are no logs, bands, entries; the band; run, decisions, bands of each, first key; permits, maxWaitTicks, band.
       numbers: [7, 2, 1, 1, ...[1, 10, 5, 1_000_000], ...[7, 2, 1, 1], ...[2, 3, 1]],
     })
@@ -72,7 +74,14 @@ describe('what the script is asked', () => {
       { what: 'REFUND', claims: [refund, { ...refund, grantedAt: [1, 1] }] },
     ]
     const { keys, args, lookups } = encode(batch, names, 7, edit)
-    expect(keys).toEqual(['one/a/cell', 'two/a/cell2', 'last edit', 'two/a/log', 'hash/two/a', 'hash/two/a'])
+    expect(keys).toEqual([
+      'p:{a}:set:one:1:cell',
+      'p:{a}:set:two:1:cell2',
+      'last edit',
+      'p:{a}:set:two:1:log',
+      'hash/two/a',
+      'hash/two/a',
+    ])
     // By work and band: behind the band of the other rule, and the first of a refund to no certain instant.
     const [, known, looks, ...texts] = args
     expect(known).toBe('known')
@@ -91,7 +100,13 @@ describe('what the script is asked', () => {
       charge(asked(one, 'b'), asked(one, 'a')),
       charge(asked(one, 'c')),
     ])
-    expect(keys).toEqual(['two/a/cell2', 'one/a/cell', 'one/b/cell', 'one/c/cell', 'two/a/log'])
+    expect(keys).toEqual([
+      'p:{a}:set:two:1:cell2',
+      'p:{a}:set:one:1:cell',
+      'p:{b}:set:one:1:cell',
+      'p:{c}:set:one:1:cell',
+      'p:{a}:set:two:1:log',
+    ])
     expect(numbers.slice(0, 4)).toEqual([7, 4, 3, 4])
     expect(numbers.slice(4 + 12)).toEqual([
       ...[0, 2, ...[2, 3, 5, 1], ...[2, 3, 1, 2]],

@@ -1,4 +1,5 @@
 import type { BucketGroup, Charge, LeaseRequest, Refund, Settlement } from '../../core/bucket-store.js'
+import type { GroupLayout } from './bucket-keys.js'
 
 /** One operation of the script. It is executed completely or not at all. */
 export type Work =
@@ -24,7 +25,8 @@ export interface Backdate {
 
 /** Redis keys of buckets and overrides. */
 export interface Names {
-  keyOf(group: BucketGroup, key: string, band: number): string
+  readonly prefix: string
+  layoutOf(group: BucketGroup): GroupLayout
   /** The location of the override of a key. */
   overrideOf(group: BucketGroup, key: string): OverridePlace
 }

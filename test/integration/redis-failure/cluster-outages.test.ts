@@ -60,7 +60,7 @@ describe('a cluster', () => {
     }
     const connection = openRedis({ clusterNodes: cluster.nodes.map(({ host, port }) => `${host}:${port}`) })
     const buckets = new RedisBuckets(connection, { prefix: freshPrefix() })
-    const store = acrossSlots(buckets, (group, key) => buckets.slotOf(group, key))
+    const store = acrossSlots(buckets, (key) => buckets.slotOf(key))
     // The gate adds deadlines with a manual clock to such a store, so a slow reply is never treated as a failure.
     const clock = manualClock(Date.now())
     const gate = await createFluxGate({ rules, clock, store, resilience: { timeoutMs: 200 } })

@@ -1,7 +1,7 @@
 import type { BucketGroup } from '../../../core/bucket-store.js'
 import { hashSlot } from '../../../redis/client/hash-slot.js'
 import { slotTag } from '../../../redis/client/slot-tags.js'
-import { bucketKey, escaped } from '../bucket-keys.js'
+import { bucketPrefix, escaped } from '../bucket-keys.js'
 
 export const slotCount = 16_384
 
@@ -16,7 +16,7 @@ export const overrideHash = (prefix: string, rule: RuleRef, generation: number, 
   hashOfSlot(prefix, rule, generation, slotOfKey(prefix, key))
 
 /** The slot of the buckets of a rate limit key. */
-export const slotOfKey = (prefix: string, key: string): number => hashSlot(bucketKey(prefix, key, ''))
+export const slotOfKey = (prefix: string, key: string): number => hashSlot(bucketPrefix(prefix, key))
 
 export const hashOfSlot = (prefix: string, { ruleSetId, ruleId }: RuleRef, generation: number, slot: number): string =>
   `${prefix}:{${slotTag(slot)}}:overrides:${escaped(ruleSetId)}:${escaped(ruleId)}:${generation}`
