@@ -58,17 +58,13 @@ export class Deadlines {
   /** Returns false if the deadline has already expired. */
   end(deadline: Deadline): boolean {
     if (!deadline.isPending) return false
-    this.#remove(deadline)
-    return true
-  }
-
-  #remove(deadline: Deadline): void {
     const { previous, next } = deadline
     deadline.isPending = false
     if (previous === undefined) this.#first = next
     else previous.next = next
     if (next === undefined) this.#last = previous
     else next.previous = previous
+    return true
   }
 
   #onTimer(): void {
@@ -84,7 +80,7 @@ export class Deadlines {
   #expire(now: number): void {
     while (this.#first !== undefined && this.#first.expiresAt <= now) {
       const { onExpire } = this.#first
-      this.#remove(this.#first)
+      this.end(this.#first)
       onExpire()
     }
   }

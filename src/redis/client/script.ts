@@ -26,23 +26,22 @@ export class Script {
     keys: readonly string[],
     args: readonly (string | Buffer)[],
   ): Promise<unknown> {
-    const send = (command: string, script: string): Promise<unknown> =>
-      connection.call(keys[0] as string, [command, script, String(keys.length), ...keys, ...args], true)
+    const call = [String(keys.length), ...keys, ...args]
     for (;;) {
       const loading = this.#loading.get(route)
       if (loading !== undefined) await loading.catch(() => {})
       try {
-        return await send('EVALSHA', this.#sha)
+        return await connection.call(keys[0] as string, ['EVALSHA', this.#sha, ...call], true)
       } catch (error) {
         if (!isNoScript(error)) throw error
       }
       // The loop ends: each iteration means that another call has sent the source and finished.
-      if (!this.#loading.has(route)) return this.#load(route, send)
+      if (!this.#loading.has(route))
+        return this.#load(route, connection.call(keys[0] as string, ['EVAL', this.#source, ...call], true))
     }
   }
 
-  async #load(route: number, send: (command: string, script: string) => Promise<unknown>): Promise<unknown> {
-    const sent = send('EVAL', this.#source)
+  async #load(route: number, sent: Promise<unknown>): Promise<unknown> {
     this.#loading.set(route, sent)
     try {
       return await sent

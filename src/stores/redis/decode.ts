@@ -1,13 +1,6 @@
 /** Decodes the reply of the script. consume.lua describes the layout. */
 import { endianness } from 'node:os'
-import {
-  type BandResult,
-  type BucketGroup,
-  bandCount,
-  type Charge,
-  chargeOf,
-  type LeaseResult,
-} from '../../core/bucket-store.js'
+import { type BandResult, type BucketGroup, type Charge, chargeOf, type LeaseResult } from '../../core/bucket-store.js'
 import { FluxGateError } from '../../core/errors.js'
 import { bytesReply, malformedReply, unexpectedReply } from '../../redis/client/replies.js'
 import type { Message } from './encode.js'
@@ -52,16 +45,18 @@ export function decode(
 ): (Answer | FluxGateError)[] {
   const [bytes, ...problems] = Array.isArray(reply) ? reply : [reply]
   const numbers = doublesOf(bytes)
-  const said: readonly unknown[] = Array.isArray(problems.at(-1)) ? problems.pop() : []
-  const overridden = found && lookups.length > 0 ? appliedBy(said, lookups, numbers[0] as number, found) : undefined
-  if (overridden === undefined && said.length > 0) throw unexpectedReply('results without overrides', reply)
-  const answers = new Answers(numbers)
+  const overrides: readonly unknown[] = Array.isArray(problems.at(-1)) ? problems.pop() : []
+  const overridden =
+    found && lookups.length > 0 ? appliedBy(overrides, lookups, numbers[0] as number, found) : undefined
+  if (overridden === undefined && overrides.length > 0) throw unexpectedReply('results without overrides', reply)
+  if (!isCount(numbers[0] as number)) throw malformedReply('time')
+  const reader: Reader = { numbers, at: 1 }
   let problem = 0
   const decoded = batch.map((work) => {
-    const applied = overridden?.get(work) ?? (namesOverrides ? believed(work) : undefined)
-    return answers.next(work, applied) ?? problemOf(problems[problem++])
+    const applied = overridden?.get(work) ?? (namesOverrides ? cachedOverrides(work) : undefined)
+    return readAnswer(reader, work, applied) ?? problemOf(problems[problem++])
   })
-  if (!answers.isAtEnd || problem !== problems.length)
+  if (reader.at !== numbers.length || problem !== problems.length)
     throw unexpectedReply(`results of ${batch.length} decisions`, bytes)
   return decoded
 }
@@ -72,109 +67,94 @@ const problemOf = (problem: unknown): FluxGateError =>
 /** The works whose results have no bands. */
 const withoutBands: ReadonlySet<Work['what']> = new Set(['REFUND', 'SETTLE', 'RESET', 'BACKDATE'])
 
-class Answers {
-  readonly #numbers: Float64Array
-  readonly #now: number
-  #place = 1
+/** The numbers of a reply, and the index of the next one. Reading past the end advances too, so a short reply is detected. */
+interface Reader {
+  readonly numbers: Float64Array
+  at: number
+}
 
-  constructor(numbers: Float64Array) {
-    this.#numbers = numbers
-    this.#now = numbers[0] as number
-    if (!isInstant(this.#now)) throw malformedReply('time')
-  }
-
-  /** False if the reply has too many or too few numbers, because reading past the end advances too. */
-  get isAtEnd(): boolean {
-    return this.#place === this.#numbers.length
-  }
-
-  /** Returns undefined if the work failed. */
-  next(work: Work, applied: readonly Charge[] | undefined): Answer | undefined {
-    const now = this.#now
-    const said = this.#numbers[this.#place++]
-    if (said === unable) return undefined
-    const isGranted = said === granted || said === allowed
-    if (!isGranted && said !== refused) throw malformedReply('outcome')
-    if (withoutBands.has(work.what)) return { granted: isGranted, now, bands: [] }
-    const count = bandCount(applied ?? work.claims)
-    const states = work.what !== 'LEASE' && !isGranted ? new Array<BucketState>(count) : undefined
-    const bands = new Array<BandResult>(count)
-    for (let band = count - 1; band >= 0; band--) {
-      bands[band] = said === allowed ? this.#allowed() : this.#band()
-      if (states !== undefined) states[band] = this.#state()
+/** Returns undefined if the work failed. */
+function readAnswer(reader: Reader, work: Work, applied: readonly Charge[] | undefined): Answer | undefined {
+  const now = reader.numbers[0] as number
+  const outcome = reader.numbers[reader.at++]
+  if (outcome === unable) return undefined
+  const isGranted = outcome === granted || outcome === allowed
+  if (!isGranted && outcome !== refused) throw malformedReply('outcome')
+  if (withoutBands.has(work.what)) return { granted: isGranted, now, bands: [] }
+  const bands: BandResult[] = []
+  const states: BucketState[] | undefined = work.what === 'LEASE' || isGranted ? undefined : []
+  // The last band is first in the reply.
+  for (const { group } of applied ?? work.claims)
+    for (let band = 0; band < group.bands.length; band++) {
+      bands.push(outcome === allowed ? readAllowed(reader) : readBand(reader))
+      states?.push(readState(reader))
     }
-    const answer: Answer =
-      applied === undefined ? { granted: isGranted, now, bands } : { granted: isGranted, now, bands, applied }
-    if (states !== undefined) return { ...answer, states }
-    return work.what === 'LEASE' && isGranted ? { ...answer, lease: this.#lease() } : answer
-  }
+  bands.reverse()
+  const answer: Answer =
+    applied === undefined ? { granted: isGranted, now, bands } : { granted: isGranted, now, bands, applied }
+  if (states !== undefined) return { ...answer, states: states.reverse() }
+  return work.what === 'LEASE' && isGranted ? { ...answer, lease: readLease(reader) } : answer
+}
 
-  #allowed(): BandResult {
-    const place = this.#place
-    this.#place += 2
-    const remaining = this.#numbers[place] as number
-    const resetAt = this.#numbers[place + 1] as number
-    if (!isCount(remaining) || !isInstant(resetAt)) throw malformedReply('band')
-    return { allowed: true, delay: 0, retryAfter: 0, remaining, resetAt }
-  }
+function readAllowed(reader: Reader): BandResult {
+  const remaining = reader.numbers[reader.at++] as number
+  const resetAt = reader.numbers[reader.at++] as number
+  if (!isCount(remaining) || !isCount(resetAt)) throw malformedReply('band')
+  return { allowed: true, delay: 0, retryAfter: 0, remaining, resetAt }
+}
 
-  #band(): BandResult {
-    const place = this.#place
-    this.#place += 4
-    const numbers = this.#numbers
-    const retryAfter = numbers[place] as number
-    const delay = numbers[place + 1] as number
-    const remaining = numbers[place + 2] as number
-    const resetAt = numbers[place + 3] as number
-    const isSound = (isCount(retryAfter) || retryAfter === never) && delay >= 0 && delay < mostTicks
-    if (!isSound || !isCount(remaining) || !isInstant(resetAt)) throw malformedReply('band')
-    return {
-      allowed: retryAfter === 0,
-      delay,
-      retryAfter: retryAfter === never ? Number.POSITIVE_INFINITY : retryAfter,
-      remaining,
-      resetAt,
-    }
+function readBand(reader: Reader): BandResult {
+  const retryAfter = reader.numbers[reader.at++] as number
+  const delay = reader.numbers[reader.at++] as number
+  const isSound = (isCount(retryAfter) || retryAfter === never) && delay >= 0 && delay < maxTicks
+  if (!isSound) throw malformedReply('band')
+  const { remaining, resetAt } = readAllowed(reader)
+  return {
+    allowed: retryAfter === 0,
+    delay,
+    retryAfter: retryAfter === never ? Number.POSITIVE_INFINITY : retryAfter,
+    remaining,
+    resetAt,
   }
+}
 
-  #state(): BucketState {
-    const place = this.#place
-    this.#place += 5
-    const size = this.#numbers[place] as number
-    if (size === untold) return null
-    if (size === 0) return undefined
-    const state = [...this.#numbers.subarray(place + 1, place + 5)]
-    if (size > state.length) state.push(size)
-    else if (size !== state.length) throw malformedReply('state')
-    if (!isInstant(size) || state.some(Number.isNaN)) throw malformedReply('state')
-    return state
-  }
+function readState(reader: Reader): BucketState {
+  const { numbers, at } = reader
+  reader.at += 5
+  const size = numbers[at] as number
+  if (size === unknownState) return null
+  if (size === 0) return undefined
+  const state = [...numbers.subarray(at + 1, at + 5)]
+  if (size > state.length) state.push(size)
+  else if (size !== state.length) throw malformedReply('state')
+  if (!isCount(size) || state.some(Number.isNaN)) throw malformedReply('state')
+  return state
+}
 
-  #lease(): { permits: number; ending: number } {
-    const place = this.#place
-    this.#place += 2
-    const permits = this.#numbers[place] as number
-    const ending = this.#numbers[place + 1] as number
-    if (!isCount(permits) || !isInstant(ending)) throw malformedReply('lease')
-    return { permits, ending }
-  }
+function readLease(reader: Reader): { permits: number; ending: number } {
+  const permits = reader.numbers[reader.at++] as number
+  const ending = reader.numbers[reader.at++] as number
+  if (!isCount(permits) || !isCount(ending)) throw malformedReply('lease')
+  return { permits, ending }
 }
 
 const never = -1
-const untold = -1
-const mostTicks = 2 ** 53
-/** Also false for missing numbers. */
+const unknownState = -1
+const maxTicks = 2 ** 53
+/** True for a number of permits or ticks. False for missing numbers. */
 const isCount = (value: number): boolean => value >= 0 && Number.isSafeInteger(value)
-const isInstant = isCount
 
-function believed({ what, claims }: Work): readonly Charge[] | undefined {
-  const isBelieved = (what === 'CHARGE' || what === 'PEEK') && claims.some(({ group }) => group.insteadOf !== undefined)
-  return isBelieved ? claims : undefined
+function cachedOverrides({ what, claims }: Work): readonly Charge[] | undefined {
+  const isCached = (what === 'CHARGE' || what === 'PEEK') && claims.some(({ group }) => group.insteadOf !== undefined)
+  return isCached ? claims : undefined
 }
 
-/** By work: its demands, with other groups where there is an override. `said` is numbers of lookups and overrides in turn. */
+/**
+ * Returns the charges of each work that has an override, with the groups of the overrides. `overrides` alternates between the
+ * index of a lookup and its override.
+ */
 function appliedBy(
-  said: readonly unknown[],
+  overrides: readonly unknown[],
   lookups: readonly Lookup[],
   now: number,
   found: Found,
@@ -183,27 +163,27 @@ function appliedBy(
   let next = 0
   for (const [i, lookup] of lookups.entries()) {
     const { work, claim } = lookup
-    const override = said[next] === i ? bytesReply(said[next + 1]) : undefined
+    const override = overrides[next] === i ? bytesReply(overrides[next + 1]) : undefined
     if (override !== undefined) next += 2
     if (work.what !== 'CHARGE' && work.what !== 'PEEK') continue
-    const demand = work.claims[claim] as Charge
+    const charge = work.claims[claim] as Charge
     const group = found(lookup, override, now)
-    if (group === demand.group) continue
-    const demands = applied.get(work) ?? [...work.claims]
-    demands[claim] = chargeOf({ ...demand, group }, demand.key, demand.permits)
-    applied.set(work, demands)
+    if (group === charge.group) continue
+    const charges = applied.get(work) ?? [...work.claims]
+    charges[claim] = chargeOf({ ...charge, group }, charge.key, charge.permits)
+    applied.set(work, charges)
   }
-  if (next !== said.length) throw unexpectedReply(`overrides of ${lookups.length} lookups`, said)
+  if (next !== overrides.length) throw unexpectedReply(`overrides of ${lookups.length} lookups`, overrides)
   return applied
 }
 
 /** Copies the bytes, because doubles must be aligned to eight bytes and replies are not. */
 function doublesOf(reply: unknown): Float64Array {
-  const bytes = bytesReply(reply)
-  if (bytes.length === 0 || bytes.length % 8 !== 0) throw unexpectedReply('whole numbers of eight bytes', bytes)
-  const copy = new Float64Array(bytes.length / 8)
+  if (!Buffer.isBuffer(reply) || reply.length === 0 || reply.length % 8 !== 0)
+    throw unexpectedReply('whole numbers of eight bytes', reply)
+  const copy = new Float64Array(reply.length / 8)
   const target = Buffer.from(copy.buffer)
-  target.set(bytes)
+  target.set(reply)
   if (endianness() !== 'LE') target.swap64()
   return copy
 }
