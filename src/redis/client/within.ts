@@ -2,7 +2,8 @@ import { FluxGateError } from '../../core/errors.js'
 import { type Deadline, Deadlines } from '../../core/scheduling/deadlines.js'
 import { wrapRedisError } from './connection-errors.js'
 
-export interface Asking {
+/** The timeout of a call, and its description in error messages. */
+export interface BoundedCall {
   /** The subject of the error message, such as "The search index". */
   readonly who: string
   /** The operation in the error message. Completes "failed to …". */
@@ -14,7 +15,7 @@ export interface Asking {
  * Runs a Redis call with a deadline and returns its reply. Every error is a `FluxGateError`; after `timeoutMs` the call
  * rejects with `FLUXGATE_STORE_TIMEOUT`. Time in which the event loop was blocked does not count.
  */
-export async function within<T>({ who, what, timeoutMs }: Asking, ask: () => Promise<T>): Promise<T> {
+export async function within<T>({ who, what, timeoutMs }: BoundedCall, call: () => Promise<T>): Promise<T> {
   const deadlines = new Deadlines(timeoutMs)
   let deadline: Deadline | undefined
   const timedOut = new Promise<never>((_, reject) => {
@@ -22,7 +23,7 @@ export async function within<T>({ who, what, timeoutMs }: Asking, ask: () => Pro
     deadline = deadlines.begin(() => reject(new FluxGateError('FLUXGATE_STORE_TIMEOUT', message)))
   })
   try {
-    return await Promise.race([ask(), timedOut])
+    return await Promise.race([call(), timedOut])
   } catch (error) {
     throw wrapRedisError(error, what, who)
   } finally {

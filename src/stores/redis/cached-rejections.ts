@@ -201,7 +201,7 @@ export class CachedRejections implements RejectionCache {
     return { allowed, delay, retryAfter, remaining, resetAt }
   }
 
-  /** True if the bucket of `origin` would reject too at this local tick, or if there is none. */
+  /** True if there is no `origin`, or if its bucket would also reject at this local tick. */
   #stillRejects(charge: Charge, origin: Entry | undefined, localTick: number): boolean {
     if (origin === undefined) return true
     const now = dueTick(origin, localTick)

@@ -27,10 +27,10 @@ const toleratedRate = 0.001
 /** The minimum tick of the store now, if its clock has not stepped back. */
 export const dueTick = ({ now, answeredAt }: Sighting, here: number): number => now + here - answeredAt
 
-/** True if the store's clock has stepped back since `before`. `askedAt` is the local tick at which the later call was sent. */
-export function hasSteppedBack(before: Sighting, now: number, askedAt: number): boolean {
-  const elapsed = askedAt - before.answeredAt
-  return elapsed >= 0 && dueTick(before, askedAt) - now > toleratedTicks + toleratedRate * elapsed
+/** True if the store's clock has stepped back since `before`. `sentAt` is the local tick at which the later call was sent. */
+export function hasSteppedBack(before: Sighting, now: number, sentAt: number): boolean {
+  const elapsed = sentAt - before.answeredAt
+  return elapsed >= 0 && dueTick(before, sentAt) - now > toleratedTicks + toleratedRate * elapsed
 }
 
 /** True if the store has moved a bucket to its new time. */
@@ -38,9 +38,9 @@ export const hasMoved = ({ states }: Pick<Sighting, 'states'>): boolean => state
 
 /** True if the buckets were not changed between two sightings, except by being moved to the new time. */
 export function isUntouched(before: Pick<Sighting, 'group' | 'states'>, states: readonly BucketState[]): boolean {
-  return before.group.bands.every((band, place) => {
-    const state = states[place]
-    return stampOf(band, before.states[place]) === (state?.[4] ?? stampOf(band, state))
+  return before.group.bands.every((band, index) => {
+    const state = states[index]
+    return stampOf(band, before.states[index]) === (state?.[4] ?? stampOf(band, state))
   })
 }
 
@@ -54,11 +54,11 @@ export function backdatesOf(
   states: readonly BucketState[],
   back: number,
 ): Backdate[] {
-  const stamps = group.bands.map((band, place) => stampOf(band, states[place]))
+  const stamps = group.bands.map((band, index) => stampOf(band, states[index]))
   return [...new Set(stamps)].flatMap((from) => {
     if (from === undefined) return []
-    const instants = group.bands.map((band, place) =>
-      stamps[place] === from ? (stampOf(band, before[place]) ?? 0) - back : -1,
+    const instants = group.bands.map((band, index) =>
+      stamps[index] === from ? (stampOf(band, before[index]) ?? 0) - back : -1,
     )
     return [{ group, key, from, instants }]
   })

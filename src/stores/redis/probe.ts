@@ -25,7 +25,7 @@ const group: BucketGroup = {
 }
 
 /** One permit of the probe's bucket: a decision that writes, so it also fails on a read-only replica and without memory. */
-export const probeDemand = (key: string): Charge =>
+export const probeCharge = (key: string): Charge =>
   chargeOf({ group, maxWaitTicks: 0, policy: 'REJECT', shadow: false }, key, 1)
 
 /** One key on each primary, so that a probe finds every node that does not answer. */

@@ -29,7 +29,7 @@ import {
   OverrideCaches,
 } from './overrides/override-cache.js'
 import { RedisOverrides } from './overrides/redis-overrides.js'
-import { probeDemand, probeKeys } from './probe.js'
+import { probeCharge, probeKeys } from './probe.js'
 import type { Backdate, LastEdit, Lookup, Names, Work } from './work.js'
 
 export interface RedisBucketsOptions {
@@ -106,8 +106,8 @@ export class RedisBuckets implements LeasingStore {
     this.#overrideCaches = new OverrideCaches({ prefix, isCluster: connection.isCluster, version })
   }
 
-  charge(demands: readonly Charge[], peek: boolean): Promise<ChargeResult> {
-    return this.ask({ what: peek ? 'PEEK' : 'CHARGE', claims: demands })
+  charge(charges: readonly Charge[], peek: boolean): Promise<ChargeResult> {
+    return this.ask({ what: peek ? 'PEEK' : 'CHARGE', claims: charges })
   }
 
   refund(refunds: readonly Refund[]): Promise<void> {
@@ -145,7 +145,7 @@ export class RedisBuckets implements LeasingStore {
     const keys = await probeKeys(this.#connection).catch((error: unknown) => {
       throw wrapRedisError(error, 'decide')
     })
-    await Promise.all(keys.map((key) => this.charge([probeDemand(key)], false)))
+    await Promise.all(keys.map((key) => this.charge([probeCharge(key)], false)))
   }
 
   /** Calls of this turn and earlier are still sent, because they include refunds of waiting requests. */
@@ -239,7 +239,7 @@ export class RedisBuckets implements LeasingStore {
     const cache = jobs.some(({ hasOverrides }) => hasOverrides) ? this.#overrideCaches.forRoute(route) : undefined
     const edit = cache?.edit ?? noEdit
     const works = jobs.map(({ work }) => cache?.applyTo(work) ?? work)
-    const askedAt = ticks(this.#localClock)
+    const sentAt = ticks(this.#localClock)
     try {
       const now = this.#clock === undefined ? -1 : ticks(this.#clock)
       const message = encode(works, this.#names, now, edit)
@@ -255,7 +255,7 @@ export class RedisBuckets implements LeasingStore {
         message,
         cache && ((lookup, override, now) => this.#groupOf(cache, lookup, { override, edit, now })),
       )
-      for (const [i, answer] of answers.entries()) this.#answer(jobs[i] as Job, answer, askedAt)
+      for (const [i, answer] of answers.entries()) this.#answer(jobs[i] as Job, answer, sentAt)
     } catch (error) {
       if (jobs.length > 1 && isSplit(error)) {
         for (const job of jobs) this.#sendAgain(route, [job])
@@ -299,7 +299,7 @@ export class RedisBuckets implements LeasingStore {
     return this.#groups.get(rule, override.toString('latin1'), () => decodeTerms(override))
   }
 
-  #answer(job: Job, answer: Answer | FluxGateError, askedAt: number): void {
+  #answer(job: Job, answer: Answer | FluxGateError, sentAt: number): void {
     const { work, resolve, reject } = job
     if (answer instanceof FluxGateError) {
       reject(answer)
@@ -313,7 +313,7 @@ export class RedisBuckets implements LeasingStore {
     const { states, ...result } = answer
     const isPeek = work.what === 'PEEK'
     const backdates =
-      this.rejectionCache?.record(work.claims as readonly Charge[], result, states, askedAt, isPeek) ?? []
+      this.rejectionCache?.record(work.claims as readonly Charge[], result, states, sentAt, isPeek) ?? []
     if (backdates.length === 0) resolve(result)
     else this.#askBackdated(job, backdates)
   }
