@@ -9,6 +9,13 @@ import { exactLimit, mulDiv, mulMod } from './exact.js'
  */
 export function refill(next: Float64Array, before: number, part: number, band: Band, elapsed: number): void {
   const window = band.windowTicks
+  const refilled = part + elapsed * band.refillTokens
+  // Frequent requests: less than one permit was refilled since the last one.
+  if (refilled < window && before < band.capacity) {
+    next[0] = before
+    next[1] = refilled
+    return
+  }
   const windows = elapsed < window ? 0 : Math.floor(elapsed / window)
   const rest = elapsed - windows * window
   let whole = before + windows * band.refillTokens + mulDiv(rest, band.refillTokens, window)
