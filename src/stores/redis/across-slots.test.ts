@@ -12,7 +12,7 @@ const ruleOf = (ruleId: string, capacity: number, algorithm: AlgorithmName = 'TO
     ['a', 'b'].map((label, i) => band({ label, algorithm, capacity: capacity * (i + 1), windowTicks: 60 * second })),
   )
 
-/** One node per first letter, each with a clock of its own; a node can be made to fail. */
+/** One node per first letter of the key, each with its own clock. Nodes can be made to fail. */
 function cluster() {
   const failing = new Set<string>()
   const clocks: Record<string, ManualClock> = { x: manualClock(startMs), y: manualClock(startMs + 5) }
@@ -51,13 +51,13 @@ function cluster() {
 }
 
 describe('a decision over several slots', () => {
-  it('of one slot is one call', async () => {
+  it('needs one call if all keys are in one slot', async () => {
     const { whole, calls } = cluster()
     await whole.charge([chargeOf(ruleOf('one', 5), 'x1'), chargeOf(ruleOf('two', 5), 'x2')], false)
     expect(calls).toEqual(['charge x'])
   })
 
-  it('has its bands in the order of its demands, and the time of the node that is ahead', async () => {
+  it('returns bands in the order of the charges, and the latest time of the nodes', async () => {
     const { whole } = cluster()
     const [one, two, three] = [ruleOf('one', 5), ruleOf('two', 7), ruleOf('three', 9)]
     const result = await whole.charge([chargeOf(one, 'x'), chargeOf(two, 'y'), chargeOf(three, 'x')], false)
@@ -86,7 +86,7 @@ describe('a decision over several slots', () => {
     },
   )
 
-  it('gives back what it took if another slot fails, and fails', async () => {
+  it('refunds charged slots and fails if another slot fails', async () => {
     const { whole, failing, remaining } = cluster()
     const rule = ruleOf('rule', 5)
     failing.add('y')
@@ -94,13 +94,13 @@ describe('a decision over several slots', () => {
     expect(await remaining(rule, 'x')).toEqual([5, 10])
   })
 
-  it('gives nothing back that it has not taken: looks, and shadows that were refused', async () => {
+  it('refunds neither peeks nor rejected shadow charges', async () => {
     const { whole, calls, remaining } = cluster()
     const [loose, tight, shadow] = [ruleOf('loose', 5), ruleOf('tight', 1), ruleOf('shadow', 1)]
     await whole.charge([chargeOf(tight, 'y'), chargeOf(shadow, 'x')], false)
     await whole.charge([chargeOf(loose, 'x'), chargeOf(tight, 'y')], true)
     expect(calls.some((call) => call.startsWith('refund'))).toBe(false)
-    // Of slot x the loose one was taken and the shadow refused.
+    // In slot x, only the loose rule was charged; the shadow rule rejected.
     await whole.charge([chargeOf(loose, 'x'), chargeOf(shadow, 'x', { shadow: true }), chargeOf(tight, 'y')], false)
     expect(calls.filter((call) => call.startsWith('refund'))).toEqual(['refund x'])
     expect([await remaining(loose, 'x'), await remaining(shadow, 'x')]).toEqual([
@@ -109,7 +109,7 @@ describe('a decision over several slots', () => {
     ])
   })
 
-  it('charges a shadow with the others, and is not refused by it', async () => {
+  it('charges shadow rules with the others, and ignores their rejection', async () => {
     const { whole, remaining } = cluster()
     const [rule, shadow] = [ruleOf('rule', 3), ruleOf('shadow', 1)]
     const both = [chargeOf(rule, 'x'), chargeOf(shadow, 'y', { shadow: true })]

@@ -21,7 +21,7 @@ function nameOf([key, ruleSetId, ruleId, generation, label]: Parts): string {
   return `${bucketPrefix('fluxgate', key)}${cacheLayouts()(group)[0]?.suffix}`
 }
 
-/** Everything that could be taken for a separator, an escape or nothing at all. */
+/** Strings that could be confused with separators, escapes or empty parts. */
 const piece = fc.oneof(
   fc.constantFrom(
     ':',
@@ -45,8 +45,8 @@ const piece = fc.oneof(
 const text = fc.array(piece, { maxLength: 6 }).map((pieces) => pieces.join(''))
 const parts: fc.Arbitrary<Parts> = fc.tuple(text, text, text, text, text)
 
-describe('the name of a bucket', () => {
-  it('is <prefix>:{<identity>}:<ruleSet>:<rule>:<generation>:<band>', () => {
+describe('the Redis key of a bucket', () => {
+  it('is <prefix>:{<key>}:<ruleSet>:<rule>:<generation>:<band>', () => {
     expect(nameOf(['203.0.113.7', 'api', 'login', '0.abc', '5-per-1m'])).toBe(
       'fluxgate:{203.0.113.7}:api:login:0.abc:5-per-1m',
     )
@@ -63,18 +63,18 @@ describe('the name of a bucket', () => {
     ['\ud83d\ude00', '\ud83d\ude00'],
     ['ä한국', 'ä한국'],
     ['', '%'],
-  ])('shows the identity %j as %s', (key, shown) => {
+  ])('encodes the key %j as %s', (key, shown) => {
     expect(nameOf([key, 's', 'r', '1', 'b'])).toBe(`fluxgate:{${shown}}:s:r:1:b`)
   })
 
-  it('is never the same for two different tuples', () => {
+  it('is unique for every prefix, key, rule set, rule, generation and band', () => {
     fc.assert(
       fc.property(parts, parts, (one, other) => {
         expect(nameOf(one) === nameOf(other)).toBe(one.every((part, i) => part === other[i]))
       }),
       { numRuns: 20_000 },
     )
-    // Strings that differ in little meet more often than random ones do.
+    // Similar strings are more likely to collide than random ones.
     const names = new Map<string, string>()
     fc.assert(
       fc.property(text, (key) => {
@@ -86,7 +86,7 @@ describe('the name of a bucket', () => {
     )
   })
 
-  it('survives as bytes: no two names become the same in UTF-8', () => {
+  it('stays unique when encoded as UTF-8', () => {
     fc.assert(
       fc.property(parts, (one) => {
         const name = nameOf(one)
@@ -97,18 +97,18 @@ describe('the name of a bucket', () => {
     )
   })
 
-  it('keeps an identity of 128 bytes, and replaces one of 129 by a digest', () => {
+  it('contains a key of 128 bytes, and the digest of a key of 129 bytes', () => {
     const [, identity] = /\{(.*)\}/.exec(nameOf(['x'.repeat(128), 's', 'r', '1', 'b'])) ?? []
     expect(identity).toBe('x'.repeat(128))
     expect(nameOf(['x'.repeat(129), 's', 'r', '1', 'b'])).toMatch(/^fluxgate:\{%sha256-[\w-]{43}\}:s:r:1:b$/)
-    // Bytes, not characters: a Hangul syllable has three.
+    // The limit is in bytes: a Hangul syllable has three.
     expect(nameOf(['한'.repeat(42), 's', 'r', '1', 'b'])).toContain('한')
     expect(nameOf(['한'.repeat(43), 's', 'r', '1', 'b'])).toContain('{%sha256-')
-    // Characters that have to be escaped do not make it longer than it is.
+    // Escape sequences do not count.
     expect(nameOf([':'.repeat(128), 's', 'r', '1', 'b'])).toContain('%3A'.repeat(128))
   })
 
-  it('tells long identities apart, also halves of characters, and from one that spells a digest', () => {
+  it('distinguishes long keys, lone surrogates, and keys that look like a digest', () => {
     const long = 'x'.repeat(200)
     const names = [`${long}a`, `${long}b`, `${long}\ud800`, `${long}\ud801`, `${long}\ufffd`].map((key) =>
       nameOf([key, 's', 'r', '1', 'b']),
@@ -118,7 +118,7 @@ describe('the name of a bucket', () => {
     expect(nameOf([digest as string, 's', 'r', '1', 'b'])).not.toBe(names[0])
   })
 
-  it('has the same slot for all rules of one identity', () => {
+  it('has the same slot for all rules of one key', () => {
     fc.assert(
       fc.property(parts, parts, ([key, ...one], [, ...other]) => {
         expect(hashSlot(nameOf([key, ...one]))).toBe(hashSlot(nameOf([key, ...other])))

@@ -32,20 +32,20 @@ function numbersOf(batch: readonly Work[], now = 7): { keys: readonly string[]; 
 const doublesOf = (bytes: Buffer): number[] =>
   Array.from({ length: bytes.length / 8 }, (_, i) => bytes.readDoubleLE(i * 8))
 
-describe('what the script is asked', () => {
+describe('the encoded batch', () => {
   const cell = bandOf('cell')
   const log = bandOf('log', 'SLIDING_WINDOW_LOG')
   const [one, two] = [ruleOf('one', cell), ruleOf('two', log, bandOf('cell2'))]
 
-  it('is a run of charges that ask the same of buckets of their own', () => {
+  it('combines equal charges of separate buckets into one run', () => {
     expect(numbersOf([charge(asked(one, 'a')), charge(asked(one, 'b'))])).toEqual({
       keys: ['p:{a}:set:one:1:cell', 'p:{b}:set:one:1:cell'],
-      // now, keys that are no logs, bands, entries; the band; run, decisions, bands of each, first key; permits, maxWaitTicks, band.
+      // now, keys that are not logs, bands, entries; the band; run, decisions, bands of each, first key; permits, maxWaitTicks, band.
       numbers: [7, 2, 1, 1, ...[1, 10, 5, 1_000_000], ...[7, 2, 1, 1], ...[2, 3, 1]],
     })
   })
 
-  it('is another run where something else is asked, or of other rules', () => {
+  it('starts a new run for other permits, waits or rules', () => {
     const three = ruleOf('three', cell, bandOf('cell3'))
     const { keys, numbers } = numbersOf([
       charge(asked(one, 'a')),
@@ -66,7 +66,7 @@ describe('what the script is asked', () => {
     ])
   })
 
-  it('names behind all that what to look up, if rules have overrides', () => {
+  it('ends with the lookups if rules have overrides', () => {
     const rule = { ...two, hasOverrides: true }
     const refund = { group: rule, key: 'a', permits: 1 }
     const batch: Work[] = [
@@ -82,7 +82,7 @@ describe('what the script is asked', () => {
       'hash/two/a',
       'hash/two/a',
     ])
-    // By work and band: behind the band of the other rule, and the first of a refund to no certain instant.
+    // Per lookup: operation, position of the first band, bands, number of the first band, first key. A refund with grantedAt needs none.
     const [, known, looks, ...texts] = args
     expect(known).toBe('known')
     expect(doublesOf(looks as Buffer)).toEqual([0, ...[1, 2, 2, 2, 4], ...[2, 1, 2, 2, 4]])
@@ -93,7 +93,7 @@ describe('what the script is asked', () => {
     ])
   })
 
-  it('names keys once, logs last, and apart from runs whatever shares its buckets', () => {
+  it('contains each key once with logs last, and no shared buckets in runs', () => {
     const { keys, numbers } = numbersOf([
       charge(asked(two, 'a')),
       charge(asked(one, 'a')),
@@ -116,7 +116,7 @@ describe('what the script is asked', () => {
     ])
   })
 
-  it('tells shadows, refunds with their instants, resets, and corrections of instants', () => {
+  it('contains shadow charges, refunds with their grant times, resets, peeks and corrected timestamps', () => {
     const { numbers } = numbersOf([
       charge(asked(one, 'a', { shadow: true })),
       { what: 'REFUND', claims: [{ group: one, key: 'b', permits: 4, grantedAt: [99] }] },
@@ -136,17 +136,17 @@ describe('what the script is asked', () => {
   })
 })
 
-/** As a client has them: somewhere in what it has read, so that they begin anywhere. */
+/** A buffer at an unaligned offset, as clients return slices of what they have read. */
 function bytes(...numbers: readonly number[]): Buffer {
   const read = Buffer.alloc(1 + numbers.length * 8)
   for (const [i, number] of numbers.entries()) read.writeDoubleLE(number, 1 + i * 8)
   return read.subarray(1)
 }
 
-describe('what the script answers', () => {
+describe('the decoded reply', () => {
   const rule = ruleOf('rule', bandOf('a'), bandOf('b'))
 
-  it('is one answer for each, in its order, and an error is about its own alone', () => {
+  it('has one result per operation in order, and an error concerns only its own operation', () => {
     const granted = [1, ...[0, 0.5, 8, 200], ...[0, 0, 9, 100]]
     const refused = [0, ...[40, 0, 0, 200, 4, 1, 2, 3, 4], ...[-1, 0, 9, 100, 0, 0, 0, 0, 0]]
     const reply = [
@@ -187,13 +187,13 @@ describe('what the script answers', () => {
     expect(sixth).not.toHaveProperty('states')
   })
 
-  it('is bytes alone if all could be decided, and short where every band allows at once', () => {
+  it('is only bytes if no operation failed, and has a short form if all bands allow without delay', () => {
     expect(decode([charge(asked(ruleOf('r', bandOf('a')), 'a'))], bytes(50, 3, 9, 100))).toEqual([
       { granted: true, now: 50, bands: [{ allowed: true, delay: 0, retryAfter: 0, remaining: 9, resetAt: 100 }] },
     ])
   })
 
-  it('tells with the state of a bucket that was moved along the instant that it counted from before', () => {
+  it('includes the previous timestamp of a bucket after the clock has stepped back', () => {
     const [answer] = decode(
       [charge(asked(ruleOf('r', bandOf('a')), 'a'))],
       bytes(50, 0, ...[9, 0, 0, 60], ...[77, 1, 2, 50, 4]),
@@ -201,7 +201,7 @@ describe('what the script answers', () => {
     expect(answer).toMatchObject({ states: [[1, 2, 50, 4, 77]] })
   })
 
-  it('does not tell the state of a bucket of which permits are held', () => {
+  it('has no state for a bucket with leased permits', () => {
     const [answer] = decode(
       [charge(asked(ruleOf('r', bandOf('a')), 'a'))],
       bytes(50, 0, ...[9, 0, 0, 60], ...[-1, 0, 0, 0, 0]),
@@ -236,18 +236,18 @@ describe('what the script answers', () => {
       'a wait that is not a number': bytes(50, 0, ...[Number.NaN, 0, 0, 200], ...[4, 1, 2, 3, 4]),
       'an infinite delay': bytes(50, 1, ...[0, Number.POSITIVE_INFINITY, 0, 200]),
       'a state of another size': bytes(50, 0, ...[40, 0, 0, 200], ...[3, 1, 2, 3, 4]),
-      'a state that counted from part of a tick': bytes(50, 0, ...[40, 0, 0, 200], ...[7.5, 1, 2, 3, 4]),
+      'a state whose previous timestamp has a fraction': bytes(50, 0, ...[40, 0, 0, 200], ...[7.5, 1, 2, 3, 4]),
       'a state that is not a number': bytes(50, 0, ...[40, 0, 0, 200], ...[4, 1, Number.NaN, 3, 4]),
-      'a reason without a decision that failed': [bytes(...granted), Buffer.from('wrong')],
-      'a decision that failed without a reason': bytes(50, 2),
-      'a reason that is a string': [bytes(50, 2), 'wrong'],
+      'an error message without a failed operation': [bytes(...granted), Buffer.from('wrong')],
+      'a failed operation without an error message': bytes(50, 2),
+      'an error message that is a string': [bytes(50, 2), 'wrong'],
       'overrides that were not looked up': [bytes(...granted), [0, Buffer.of(2)]],
     }
     it.each(Object.entries(replies))('%s', (_, reply) => {
       expect(() => decode(batch, reply)).toThrow(expect.objectContaining({ code: 'FLUXGATE_STORE_FAILED' }))
     })
 
-    it('in which one bit is different, unless it is in a number that says how much or when', () => {
+    it('with a flipped bit, or at least never decodes another outcome', () => {
       for (const numbers of [granted, refused]) {
         const reply = Buffer.from(bytes(...numbers))
         const [truth] = decode(batch, reply)
@@ -265,7 +265,7 @@ describe('what the script answers', () => {
       }
     })
 
-    it('about overrides that are not those of its lookups', () => {
+    it('with overrides that do not belong to its lookups', () => {
       const work = charge(asked({ ...one, hasOverrides: true }, 'a'))
       const lookups = [{ work, claim: 0, otherwise: Buffer.of() }]
       const read = (...found: unknown[]) =>
@@ -276,7 +276,7 @@ describe('what the script answers', () => {
     })
   })
 
-  it('is a new edit of an override, and nothing else that begins alike', () => {
+  it('is a new edit only if it starts with STALE as bytes', () => {
     expect(newEdit([Buffer.from('STALE'), Buffer.from('edit')])).toBe('edit')
     expect(newEdit([Buffer.from('OTHER'), Buffer.from('edit')])).toBeUndefined()
     expect(newEdit(['STALE', 'edit'])).toBeUndefined()
