@@ -5,8 +5,8 @@ import type { FluxGate } from '../gate/flux-gate.js'
 import type { Logger } from '../telemetry/logger.js'
 import { mergeMetrics } from '../telemetry/merge-metrics.js'
 import { createMetricsServer, createServer, type FluxGateServer, type ServerOptions } from './create-server.js'
-import { infoOf } from './info.js'
 import { mergeHealth } from './merge-health.js'
+import { packageVersion } from './package-version.js'
 import type { Telemetry } from './telemetry.js'
 import { collectFromWorkers } from './workers/collect.js'
 import { isWorker } from './workers/workers.js'
@@ -42,4 +42,28 @@ function optionsOf(config: Config, { gate, rules, telemetry, log }: ServedParts)
     ...omitUndefined({ rules, adminToken, checkToken }),
     ...(tlsCert !== undefined && tlsKey !== undefined && { tls: { cert: tlsCert, key: tlsKey } }),
   }
+}
+
+/** The content of /info: version, uptime and store types. Contains no addresses and no credentials. */
+function infoOf({ store, rules }: Config, gate: FluxGate): () => Promise<object> {
+  const version = packageVersion()
+  const startedAt = Date.now()
+  return async () => ({
+    name: 'fluxgate',
+    version,
+    node: process.version,
+    startedAt,
+    uptimeSeconds: Math.floor((Date.now() - startedAt) / 1_000),
+    store: { type: store.type, ...(store.type === 'redis' && { topology: topologyOf(store) }) },
+    rules: {
+      type: rules.type,
+      reload: (await gate.health()).rules.reload,
+      ruleSets: gate.ruleSets.length,
+    },
+  })
+}
+
+function topologyOf({ clusterNodes, sentinels }: Config['store']): 'cluster' | 'sentinel' | 'standalone' {
+  if (clusterNodes !== undefined) return 'cluster'
+  return sentinels === undefined ? 'standalone' : 'sentinel'
 }

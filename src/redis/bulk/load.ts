@@ -1,7 +1,6 @@
 import type { CommandWriter } from './commands/command-writer.js'
-import { RecordRate } from './record-rate.js'
+import { RecordRate, RegularPauses } from './pacing.js'
 import type { RecordSource } from './records/record-source.js'
-import { RegularPauses } from './regular-pauses.js'
 import type { BulkSink } from './sinks/sink.js'
 import { unsupportedCommand } from './sinks/unsupported-command.js'
 import { stopped, type Tally } from './tally.js'

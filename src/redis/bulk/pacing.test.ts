@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { RegularPauses } from './regular-pauses.js'
+import { RegularPauses } from './pacing.js'
 
 it('requires a pause after every 6 ms of work', async () => {
   let now = 0
