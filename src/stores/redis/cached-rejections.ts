@@ -13,7 +13,7 @@ import { boundedKey, ownText } from '../../core/keys/bounded-key.js'
 import type { Band } from '../../core/rule.js'
 import { backdatesOf, dueTick, hasMoved, hasSteppedBack, isUntouched, type Sighting } from './clock-steps.js'
 import type { BucketState } from './decode.js'
-import type { Backdate } from './work.js'
+import type { Backdate } from './operation.js'
 
 export interface CachedRejectionsOptions {
   readonly clock?: Clock | undefined

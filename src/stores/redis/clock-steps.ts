@@ -7,7 +7,7 @@ import { cellsOf } from '../../algorithms/index.js'
 import type { BucketGroup } from '../../core/bucket-store.js'
 import type { Band } from '../../core/rule.js'
 import type { BucketState } from './decode.js'
-import type { Backdate } from './work.js'
+import type { Backdate } from './operation.js'
 
 /** The state of a bucket at a certain time. */
 export interface Sighting {

@@ -4,7 +4,7 @@ import { type BandResult, type BucketGroup, type Charge, chargeOf, type LeaseRes
 import { FluxGateError } from '../../core/errors.js'
 import { bytesReply, malformedReply, unexpectedReply } from '../../redis/client/replies.js'
 import type { Message } from './encode.js'
-import type { Lookup, Work } from './work.js'
+import type { Lookup, Operation } from './operation.js'
 
 const [refused, granted, unable, allowed] = [0, 1, 2, 3]
 
@@ -34,11 +34,11 @@ export function newEdit(reply: unknown): string | undefined {
 const stale = Buffer.from('STALE')
 
 /**
- * Returns the result of each work; an error concerns only its own work. Throws `FLUXGATE_STORE_FAILED` if the reply does not
- * have exactly the layout for these works.
+ * Returns the result of each operation; an error concerns only its own operation. Throws `FLUXGATE_STORE_FAILED` if the reply does not
+ * have exactly the layout for these operations.
  */
 export function decode(
-  batch: readonly Work[],
+  batch: readonly Operation[],
   reply: unknown,
   { lookups, namesOverrides }: Pick<Message, 'lookups' | 'namesOverrides'> = { lookups: [], namesOverrides: false },
   found?: Found,
@@ -52,9 +52,9 @@ export function decode(
   if (!isCount(numbers[0] as number)) throw malformedReply('time')
   const reader: Reader = { numbers, at: 1 }
   let problem = 0
-  const decoded = batch.map((work) => {
-    const applied = overridden?.get(work) ?? (namesOverrides ? cachedOverrides(work) : undefined)
-    return readAnswer(reader, work, applied) ?? problemOf(problems[problem++])
+  const decoded = batch.map((operation) => {
+    const applied = overridden?.get(operation) ?? (namesOverrides ? cachedOverrides(operation) : undefined)
+    return readAnswer(reader, operation, applied) ?? problemOf(problems[problem++])
   })
   if (reader.at !== numbers.length || problem !== problems.length)
     throw unexpectedReply(`results of ${batch.length} decisions`, bytes)
@@ -64,8 +64,8 @@ export function decode(
 const problemOf = (problem: unknown): FluxGateError =>
   new FluxGateError('FLUXGATE_BUCKET_INVALID', `The bucket store could not decide: ${bytesReply(problem)}.`)
 
-/** The works whose results have no bands. */
-const withoutBands: ReadonlySet<Work['what']> = new Set(['REFUND', 'SETTLE', 'RESET', 'BACKDATE'])
+/** The operations whose results have no bands. */
+const withoutBands: ReadonlySet<Operation['type']> = new Set(['REFUND', 'SETTLE', 'RESET', 'BACKDATE'])
 
 /** The numbers of a reply, and the index of the next one. Reading past the end advances too, so a short reply is detected. */
 interface Reader {
@@ -73,18 +73,18 @@ interface Reader {
   at: number
 }
 
-/** Returns undefined if the work failed. */
-function readAnswer(reader: Reader, work: Work, applied: readonly Charge[] | undefined): Answer | undefined {
+/** Returns undefined if the operation failed. */
+function readAnswer(reader: Reader, operation: Operation, applied: readonly Charge[] | undefined): Answer | undefined {
   const now = reader.numbers[0] as number
   const outcome = reader.numbers[reader.at++]
   if (outcome === unable) return undefined
   const isGranted = outcome === granted || outcome === allowed
   if (!isGranted && outcome !== refused) throw malformedReply('outcome')
-  if (withoutBands.has(work.what)) return { granted: isGranted, now, bands: [] }
+  if (withoutBands.has(operation.type)) return { granted: isGranted, now, bands: [] }
   const bands: BandResult[] = []
-  const states: BucketState[] | undefined = work.what === 'LEASE' || isGranted ? undefined : []
+  const states: BucketState[] | undefined = operation.type === 'LEASE' || isGranted ? undefined : []
   // The last band is first in the reply.
-  for (const { group } of applied ?? work.claims)
+  for (const { group } of applied ?? operation.items)
     for (let band = 0; band < group.bands.length; band++) {
       bands.push(outcome === allowed ? readAllowed(reader) : readBand(reader))
       states?.push(readState(reader))
@@ -93,7 +93,7 @@ function readAnswer(reader: Reader, work: Work, applied: readonly Charge[] | und
   const answer: Answer =
     applied === undefined ? { granted: isGranted, now, bands } : { granted: isGranted, now, bands, applied }
   if (states !== undefined) return { ...answer, states: states.reverse() }
-  return work.what === 'LEASE' && isGranted ? { ...answer, lease: readLease(reader) } : answer
+  return operation.type === 'LEASE' && isGranted ? { ...answer, lease: readLease(reader) } : answer
 }
 
 function readAllowed(reader: Reader): BandResult {
@@ -144,13 +144,13 @@ const maxTicks = 2 ** 53
 /** True for a number of permits or ticks. False for missing numbers. */
 const isCount = (value: number): boolean => value >= 0 && Number.isSafeInteger(value)
 
-function cachedOverrides({ what, claims }: Work): readonly Charge[] | undefined {
-  const isCached = (what === 'CHARGE' || what === 'PEEK') && claims.some(({ group }) => group.insteadOf !== undefined)
-  return isCached ? claims : undefined
+function cachedOverrides({ type, items }: Operation): readonly Charge[] | undefined {
+  const isCached = (type === 'CHARGE' || type === 'PEEK') && items.some(({ group }) => group.insteadOf !== undefined)
+  return isCached ? items : undefined
 }
 
 /**
- * Returns the charges of each work that has an override, with the groups of the overrides. `overrides` alternates between the
+ * Returns the charges of each operation that has an override, with the groups of the overrides. `overrides` alternates between the
  * index of a lookup and its override.
  */
 function appliedBy(
@@ -158,20 +158,20 @@ function appliedBy(
   lookups: readonly Lookup[],
   now: number,
   found: Found,
-): ReadonlyMap<Work, readonly Charge[]> {
-  const applied = new Map<Work, Charge[]>()
+): ReadonlyMap<Operation, readonly Charge[]> {
+  const applied = new Map<Operation, Charge[]>()
   let next = 0
   for (const [i, lookup] of lookups.entries()) {
-    const { work, claim } = lookup
+    const { operation, item } = lookup
     const override = overrides[next] === i ? bytesReply(overrides[next + 1]) : undefined
     if (override !== undefined) next += 2
-    if (work.what !== 'CHARGE' && work.what !== 'PEEK') continue
-    const charge = work.claims[claim] as Charge
+    if (operation.type !== 'CHARGE' && operation.type !== 'PEEK') continue
+    const charge = operation.items[item] as Charge
     const group = found(lookup, override, now)
     if (group === charge.group) continue
-    const charges = applied.get(work) ?? [...work.claims]
-    charges[claim] = chargeOf({ ...charge, group }, charge.key, charge.permits)
-    applied.set(work, charges)
+    const charges = applied.get(operation) ?? [...operation.items]
+    charges[item] = chargeOf({ ...charge, group }, charge.key, charge.permits)
+    applied.set(operation, charges)
   }
   if (next !== overrides.length) throw unexpectedReply(`overrides of ${lookups.length} lookups`, overrides)
   return applied

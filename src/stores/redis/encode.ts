@@ -3,12 +3,12 @@ import { endianness } from 'node:os'
 import type { Charge, Refund, Settlement } from '../../core/bucket-store.js'
 import type { Band } from '../../core/rule.js'
 import { type BandLayout, bucketPrefix } from './bucket-keys.js'
+import type { Backdate, LastEdit, Lookup, Names, Operation } from './operation.js'
 import type { CachedCharge } from './overrides/override-cache.js'
-import type { Backdate, LastEdit, Lookup, Names, Work } from './work.js'
 
 const plain = 0
 const run = 7
-const codes: Readonly<Record<Work['what'], number>> = {
+const codes: Readonly<Record<Operation['type'], number>> = {
   CHARGE: 1,
   PEEK: 2,
   REFUND: 3,
@@ -22,26 +22,26 @@ export interface Message {
   readonly keys: readonly string[]
   readonly args: readonly (string | Buffer)[]
   readonly lookups: readonly Lookup[]
-  /** True if a claim uses the group of an override that is already known. */
+  /** True if an item uses the group of an override that is already known. */
   readonly namesOverrides: boolean
 }
 
 /** `now` is in ticks, or negative for the server's clock. `edit` is sent only if a rule has overrides. */
-export function encode(batch: readonly Work[], names: Names, now: number, edit: LastEdit): Message {
+export function encode(batch: readonly Operation[], names: Names, now: number, edit: LastEdit): Message {
   const buckets = numberBuckets(batch, names)
   const { cells, logs, lookups, namesOverrides } = buckets
   const keys = [...cells.keys()]
   // The script reads the last edit together with the cells.
   if (buckets.mayOverride) keys.push(edit.key)
   const entries: Entries = { numbers: [], count: 0, cellKeys: keys.length, at: 0, run: undefined, runAt: 0 }
-  for (let index = 0; index < batch.length; index++) addEntry(entries, buckets, batch[index] as Work, index)
+  for (let index = 0; index < batch.length; index++) addEntry(entries, buckets, batch[index] as Operation, index)
   keys.push(...logs.keys())
   const first = [now, entries.cellKeys, buckets.bands.size, entries.count, ...buckets.terms]
   const args: (string | Buffer)[] = [littleEndian(first, entries.numbers)]
   if (buckets.mayOverride) args.push(edit.known)
   if (lookups.length > 0) {
     args.push(littleEndian([namesOverrides ? 1 : 0], lookupNumbers(buckets, entries.cellKeys)))
-    for (const { work, claim } of lookups) args.push((work.claims[claim] as Work['claims'][number]).key)
+    for (const { operation, item } of lookups) args.push((operation.items[item] as Operation['items'][number]).key)
     if (lookups.some(({ otherwise }) => otherwise.length > 0)) for (const { otherwise } of lookups) args.push(otherwise)
     keys.push(...buckets.hashes)
   }
@@ -55,27 +55,27 @@ interface Buckets {
   readonly bands: Map<Band, number>
   /** Four numbers per distinct band. */
   readonly terms: number[]
-  /** For each band of each work: the number of its bucket, negative for a log, and the number of its band. */
-  readonly claimed: number[]
-  /** For each work: true if it shares a bucket with another work or uses a log. */
+  /** For each band of each operation: the number of its bucket, negative for a log, and the number of its band. */
+  readonly bucketNumbers: number[]
+  /** For each operation: true if it shares a bucket with another operation or uses a log. */
   readonly shares: boolean[]
   readonly lookups: Lookup[]
   readonly hashes: string[]
-  /** Per lookup: the number of its work, the number of its first band there, and where the claim's bands begin in `claimed`. */
+  /** Per lookup: the number of its operation, the number of its first band there, and where the item's bands begin in `bucketNumbers`. */
   readonly places: number[]
   /** True if a rule has overrides. */
   mayOverride: boolean
-  /** True if a claim uses the bucket of an override directly. */
+  /** True if an item uses the bucket of an override directly. */
   namesOverrides: boolean
 }
 
-function numberBuckets(batch: readonly Work[], names: Names): Buckets {
+function numberBuckets(batch: readonly Operation[], names: Names): Buckets {
   const buckets: Buckets = {
     cells: new Map(),
     logs: new Map(),
     bands: new Map(),
     terms: [],
-    claimed: [],
+    bucketNumbers: [],
     shares: new Array<boolean>(batch.length).fill(false),
     lookups: [],
     hashes: [],
@@ -83,19 +83,19 @@ function numberBuckets(batch: readonly Work[], names: Names): Buckets {
     mayOverride: false,
     namesOverrides: false,
   }
-  /** The first work that uses each cell. */
+  /** The first operation that uses each cell. */
   const firstUses: number[] = []
   for (let index = 0; index < batch.length; index++) {
-    const work = batch[index] as Work
-    const start = buckets.claimed.length
-    for (let claim = 0; claim < work.claims.length; claim++) {
-      const { group, key, isCached } = work.claims[claim] as Partial<CachedCharge> & Work['claims'][number]
+    const operation = batch[index] as Operation
+    const start = buckets.bucketNumbers.length
+    for (let item = 0; item < operation.items.length; item++) {
+      const { group, key, isCached } = operation.items[item] as Partial<CachedCharge> & Operation['items'][number]
       if (isCached) buckets.mayOverride = true
-      else if (group.hasOverrides && isLookedUp(work, claim)) {
+      else if (group.hasOverrides && isLookedUp(operation, item)) {
         buckets.mayOverride = true
-        buckets.places.push(index + 1, (buckets.claimed.length - start) / 2 + 1, buckets.claimed.length)
+        buckets.places.push(index + 1, (buckets.bucketNumbers.length - start) / 2 + 1, buckets.bucketNumbers.length)
         const { hash, otherwise } = names.overrideOf(group, key)
-        buckets.lookups.push({ work, claim, otherwise })
+        buckets.lookups.push({ operation, item, otherwise })
         buckets.hashes.push(hash)
       }
       if (group.insteadOf !== undefined) buckets.namesOverrides = true
@@ -107,7 +107,7 @@ function numberBuckets(batch: readonly Work[], names: Names): Buckets {
 }
 
 function addBucket(
-  { cells, logs, bands, terms, claimed, shares }: Buckets,
+  { cells, logs, bands, terms, bucketNumbers, shares }: Buckets,
   firstUses: number[],
   prefix: string,
   { band, kind, isLog, suffix }: BandLayout,
@@ -131,79 +131,79 @@ function addBucket(
     bands.set(band, bandNumber)
     terms.push(kind, band.capacity, band.refillTokens, band.windowTicks)
   }
-  claimed.push(isLog ? -bucket : bucket, bandNumber)
+  bucketNumbers.push(isLog ? -bucket : bucket, bandNumber)
 }
 
 /** A refund with `grantedAt` and a backdate address known buckets, so they need no lookup. */
-const isLookedUp = ({ what, claims }: Work, claim: number): boolean =>
-  what === 'REFUND' ? claims[claim]?.grantedAt === undefined : what !== 'BACKDATE'
+const isLookedUp = ({ type, items }: Operation, item: number): boolean =>
+  type === 'REFUND' ? items[item]?.grantedAt === undefined : type !== 'BACKDATE'
 
-/** Per lookup: the number of its work, of its first band there, how many it has, the first band and the first bucket. */
-function lookupNumbers({ lookups, places, claimed }: Buckets, cellKeys: number): number[] {
-  return lookups.flatMap(({ work, claim }, i) => {
+/** Per lookup: the number of its operation, of its first band there, how many it has, the first band and the first bucket. */
+function lookupNumbers({ lookups, places, bucketNumbers }: Buckets, cellKeys: number): number[] {
+  return lookups.flatMap(({ operation, item }, i) => {
     const [index, first, at] = places.slice(3 * i, 3 * i + 3) as [number, number, number]
-    const { length } = (work.claims[claim] as Work['claims'][number]).group.bands
+    const { length } = (operation.items[item] as Operation['items'][number]).group.bands
     // The bands of a group are numbered together, one after the other.
     return length === 0
       ? [index, first, 0, 0, 0]
-      : [index, first, length, claimed[at + 1] as number, keyNumber(claimed[at] as number, cellKeys)]
+      : [index, first, length, bucketNumbers[at + 1] as number, keyNumber(bucketNumbers[at] as number, cellKeys)]
   })
 }
 
 /** The keys of logs follow those of the cells. */
 const keyNumber = (bucket: number, cellKeys: number): number => (bucket < 0 ? cellKeys - bucket : bucket)
 
-/** The entries of the message, in the order of the works. */
+/** The entries of the message, in the order of the operations. */
 interface Entries {
   readonly numbers: number[]
   count: number
   /** The number of keys before the first log. */
   readonly cellKeys: number
-  /** The next index in `claimed` of the buckets. */
+  /** The next index in `bucketNumbers` of the buckets. */
   at: number
   /** The charges of the current run, and the index of its number of decisions. */
   run: readonly Charge[] | undefined
   runAt: number
 }
 
-function addEntry(entries: Entries, buckets: Buckets, work: Work, index: number): void {
+function addEntry(entries: Entries, buckets: Buckets, operation: Operation, index: number): void {
   // Leases are stored next to the numbers of a bucket, so they cannot use the simple write path.
-  const isAlone = !buckets.shares[index] && work.what !== 'LEASE' && work.what !== 'SETTLE'
-  const isPlain = work.what === 'CHARGE' && work.claims.every(({ shadow }) => !shadow)
-  if (isPlain && isAlone) {
-    addToRun(entries, buckets, work.claims)
+  const isExclusive = !buckets.shares[index] && operation.type !== 'LEASE' && operation.type !== 'SETTLE'
+  const isPlain = operation.type === 'CHARGE' && operation.items.every(({ shadow }) => !shadow)
+  if (isPlain && isExclusive) {
+    addToRun(entries, buckets, operation.items)
     return
   }
   entries.run = undefined
   entries.count += 1
-  if (isPlain) addPlain(entries, buckets, work.claims)
-  else addOther(entries, buckets, work, isAlone)
+  if (isPlain) addPlain(entries, buckets, operation.items)
+  else addOther(entries, buckets, operation, isExclusive)
 }
 
 /** All buckets of a run are new, so their numbers are consecutive. */
-function addToRun(entries: Entries, { claimed }: Buckets, claims: readonly Charge[]): void {
+function addToRun(entries: Entries, { bucketNumbers }: Buckets, items: readonly Charge[]): void {
   const { numbers } = entries
-  if (entries.run !== undefined && asksTheSame(entries.run, claims)) {
+  if (entries.run !== undefined && isSameCharge(entries.run, items)) {
     numbers[entries.runAt] = (numbers[entries.runAt] as number) + 1
     entries.at += 2 * (numbers[entries.runAt + 1] as number)
     return
   }
   entries.count += 1
-  entries.run = claims
+  entries.run = items
   entries.runAt = numbers.length + 1
-  numbers.push(run, 1, 0, claimed[entries.at] ?? 1)
-  for (const { group, permits, maxWaitTicks } of claims) {
+  numbers.push(run, 1, 0, bucketNumbers[entries.at] ?? 1)
+  for (const { group, permits, maxWaitTicks } of items) {
     numbers[entries.runAt + 1] = (numbers[entries.runAt + 1] as number) + group.bands.length
     for (let band = 0; band < group.bands.length; band++, entries.at += 2)
-      numbers.push(permits, maxWaitTicks, claimed[entries.at + 1] as number)
+      numbers.push(permits, maxWaitTicks, bucketNumbers[entries.at + 1] as number)
   }
 }
 
-function addPlain(entries: Entries, buckets: Buckets, claims: readonly Charge[]): void {
+function addPlain(entries: Entries, buckets: Buckets, items: readonly Charge[]): void {
   const { numbers } = entries
   const head = numbers.length
   numbers.push(plain, 0)
-  for (const { group, permits, maxWaitTicks } of claims) {
+  for (const { group, permits, maxWaitTicks } of items) {
     numbers[head + 1] = (numbers[head + 1] as number) + group.bands.length
     for (let band = 0; band < group.bands.length; band++) {
       numbers.push(permits, maxWaitTicks)
@@ -212,27 +212,27 @@ function addPlain(entries: Entries, buckets: Buckets, claims: readonly Charge[])
   }
 }
 
-function addOther(entries: Entries, buckets: Buckets, work: Work, isAlone: boolean): void {
+function addOther(entries: Entries, buckets: Buckets, operation: Operation, isExclusive: boolean): void {
   const { numbers } = entries
-  numbers.push(codes[work.what], isAlone ? 1 : 0, work.claims.length)
-  for (let claim = 0; claim < work.claims.length; claim++) {
-    const { bands } = (work.claims[claim] as Work['claims'][number]).group
-    numbers.push(...termsOf(work, claim), bands.length)
+  numbers.push(codes[operation.type], isExclusive ? 1 : 0, operation.items.length)
+  for (let item = 0; item < operation.items.length; item++) {
+    const { bands } = (operation.items[item] as Operation['items'][number]).group
+    numbers.push(...termsOf(operation, item), bands.length)
     for (let band = 0; band < bands.length; band++) {
       addNumbers(entries, buckets)
-      numbers.push(instantOf(work, claim, band))
+      numbers.push(instantOf(operation, item, band))
     }
   }
 }
 
 /** Adds the number of the next bucket and of its band. */
-function addNumbers(entries: Entries, { claimed }: Buckets): void {
+function addNumbers(entries: Entries, { bucketNumbers }: Buckets): void {
   const { numbers, cellKeys, at } = entries
-  numbers.push(keyNumber(claimed[at] as number, cellKeys), claimed[at + 1] as number)
+  numbers.push(keyNumber(bucketNumbers[at] as number, cellKeys), bucketNumbers[at + 1] as number)
   entries.at += 2
 }
 
-function asksTheSame(one: readonly Charge[], other: readonly Charge[]): boolean {
+function isSameCharge(one: readonly Charge[], other: readonly Charge[]): boolean {
   if (one.length !== other.length) return false
   for (let i = 0; i < one.length; i++) {
     const { group, permits, maxWaitTicks } = one[i] as Charge
@@ -242,33 +242,33 @@ function asksTheSame(one: readonly Charge[], other: readonly Charge[]): boolean 
   return true
 }
 
-/** The numbers of a claim, in the order in which the script reads them. */
+/** The numbers of an item, in the order in which the script reads them. */
 type Terms = readonly [permits: number, maxWaitTicks: number, third: number]
 
-function termsOf(work: Work, index: number): Terms {
-  switch (work.what) {
+function termsOf(operation: Operation, index: number): Terms {
+  switch (operation.type) {
     case 'CHARGE':
     case 'PEEK': {
-      const { permits, maxWaitTicks, shadow } = work.claims[index] as Charge
+      const { permits, maxWaitTicks, shadow } = operation.items[index] as Charge
       return [permits, maxWaitTicks, shadow ? 1 : 0]
     }
     case 'LEASE':
-      return [work.claims[0].permits, 0, work.claims[0].wanted]
+      return [operation.items[0].permits, 0, operation.items[0].wanted]
     case 'RESET':
       return [0, 0, 0]
     case 'BACKDATE':
-      return [(work.claims[index] as Backdate).from, 0, 0]
+      return [(operation.items[index] as Backdate).from, 0, 0]
     default:
-      return [(work.claims[index] as Refund | Settlement).permits, 0, 0]
+      return [(operation.items[index] as Refund | Settlement).permits, 0, 0]
   }
 }
 
 const unset = -1
 
-function instantOf(work: Work, index: number, band: number): number {
-  if (work.what === 'BACKDATE') return work.claims[index]?.instants[band] ?? unset
-  if (work.what === 'REFUND') return work.claims[index]?.grantedAt?.[band] ?? unset
-  return work.what === 'SETTLE' ? (work.claims[index] as Settlement).ending : unset
+function instantOf(operation: Operation, index: number, band: number): number {
+  if (operation.type === 'BACKDATE') return operation.items[index]?.instants[band] ?? unset
+  if (operation.type === 'REFUND') return operation.items[index]?.grantedAt?.[band] ?? unset
+  return operation.type === 'SETTLE' ? (operation.items[index] as Settlement).ending : unset
 }
 
 function littleEndian(first: readonly number[], second: readonly number[]): Buffer {

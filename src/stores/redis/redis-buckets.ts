@@ -20,6 +20,7 @@ import type { CachedRejections } from './cached-rejections.js'
 import { type Answer, decode, newEdit } from './decode.js'
 import { encode } from './encode.js'
 import { consumeScript, consumeSha } from './lua/consume.generated.js'
+import type { Backdate, LastEdit, Lookup, Names, Operation } from './operation.js'
 import { decodeTerms, expiryOf } from './overrides/encoding.js'
 import { OverriddenGroups } from './overrides/overridden-group.js'
 import {
@@ -30,7 +31,6 @@ import {
 } from './overrides/override-cache.js'
 import { RedisOverrides } from './overrides/redis-overrides.js'
 import { probeCharge, probeKeys } from './probe.js'
-import type { Backdate, LastEdit, Lookup, Names, Work } from './work.js'
 
 export interface RedisBucketsOptions {
   /** Prefix of all Redis keys; default `fluxgate`. */
@@ -44,9 +44,9 @@ export interface RedisBucketsOptions {
 }
 
 interface Job {
-  readonly work: Work
+  readonly operation: Operation
   readonly weight: number
-  /** True if a key of the work may have an override. */
+  /** True if a key of the operation may have an override. */
   readonly hasOverrides: boolean
   readonly resolve: (answer: Answer) => void
   readonly reject: (error: unknown) => void
@@ -78,7 +78,7 @@ export class RedisBuckets implements LeasingStore {
   readonly availability: StoreAvailability
   readonly rejectionCache: CachedRejections | undefined
   readonly leasing: Leasing = {
-    lease: (request) => this.ask({ what: 'LEASE', claims: [request] }),
+    lease: (request) => this.ask({ type: 'LEASE', items: [request] }),
     settle: (settlements) => this.#settle(settlements),
   }
   readonly #groups = new OverriddenGroups()
@@ -107,16 +107,16 @@ export class RedisBuckets implements LeasingStore {
   }
 
   charge(charges: readonly Charge[], peek: boolean): Promise<ChargeResult> {
-    return this.ask({ what: peek ? 'PEEK' : 'CHARGE', claims: charges })
+    return this.ask({ type: peek ? 'PEEK' : 'CHARGE', items: charges })
   }
 
   refund(refunds: readonly Refund[]): Promise<void> {
-    return this.#change(refunds, () => this.#bySlot(refunds).map((claims) => this.ask({ what: 'REFUND', claims })))
+    return this.#change(refunds, () => this.#bySlot(refunds).map((items) => this.ask({ type: 'REFUND', items })))
   }
 
   reset(group: BucketGroup, key: string): Promise<void> {
-    const claims = [{ group, key }]
-    return this.#change(claims, () => [this.ask({ what: 'RESET', claims })])
+    const items = [{ group, key }]
+    return this.#change(items, () => [this.ask({ type: 'RESET', items })])
   }
 
   /** Clears cached rejections before the call, and after it too, because a charge in flight may have been rejected in between. */
@@ -130,7 +130,7 @@ export class RedisBuckets implements LeasingStore {
   }
 
   async #settle(settlements: readonly Settlement[]): Promise<void> {
-    await Promise.all(this.#bySlot(settlements).map((claims) => this.ask({ what: 'SETTLE', claims })))
+    await Promise.all(this.#bySlot(settlements).map((items) => this.ask({ type: 'SETTLE', items })))
   }
 
   /** Runs the script without a decision, to check early that the credentials and the ACL allow it. Writes nothing. */
@@ -184,19 +184,19 @@ export class RedisBuckets implements LeasingStore {
     return this.#unreachable.error
   }
 
-  /** Sends one piece of work with the others of this turn. In a cluster, all its keys must be in one slot. */
-  ask(work: Work): Promise<Answer> {
+  /** Sends an operation with the others of this turn. In a cluster, all its keys must be in one slot. */
+  ask(operation: Operation): Promise<Answer> {
     let weight = 0
     let hasOverrides = false
-    for (const { group } of work.claims) {
+    for (const { group } of operation.items) {
       if (group.hasOverrides) hasOverrides = true
       for (const { isLog } of this.#names.layoutOf(group)) weight += isLog ? logWeight : 1
     }
     this.#inFlight += 1
-    // Work of different cluster slots cannot share a call.
-    const route = this.#connection.isCluster ? this.slotOf((work.claims[0] as Work['claims'][0]).key) : 0
+    // Operations of different cluster slots cannot share a call.
+    const route = this.#connection.isCluster ? this.slotOf((operation.items[0] as Operation['items'][0]).key) : 0
     return new Promise((resolve, reject) => {
-      const job: Job = { work, weight, hasOverrides, resolve, reject }
+      const job: Job = { operation, weight, hasOverrides, resolve, reject }
       if (hasOverrides && !this.overrides.isLoaded) this.#addAfterLoading(route, job)
       else this.#batches.add(route, job)
     })
@@ -222,14 +222,14 @@ export class RedisBuckets implements LeasingStore {
     return hashSlot(bucketPrefix(this.#prefix, key))
   }
 
-  /** Groups claims by call: in a cluster by slot, otherwise all together. */
-  #bySlot<Claim extends { readonly key: string }>(claims: readonly Claim[]): Claim[][] {
-    const parts = new Map<number, Claim[]>()
-    for (const claim of claims) {
-      const slot = this.#connection.isCluster ? this.slotOf(claim.key) : 0
+  /** Groups items by call: in a cluster by slot, otherwise all together. */
+  #bySlot<Item extends { readonly key: string }>(items: readonly Item[]): Item[][] {
+    const parts = new Map<number, Item[]>()
+    for (const item of items) {
+      const slot = this.#connection.isCluster ? this.slotOf(item.key) : 0
       const part = parts.get(slot)
-      if (part === undefined) parts.set(slot, [claim])
-      else part.push(claim)
+      if (part === undefined) parts.set(slot, [item])
+      else part.push(item)
     }
     return [...parts.values()]
   }
@@ -238,11 +238,11 @@ export class RedisBuckets implements LeasingStore {
     // Calls without overrides need neither the cache nor the check for edits.
     const cache = jobs.some(({ hasOverrides }) => hasOverrides) ? this.#overrideCaches.forRoute(route) : undefined
     const edit = cache?.edit ?? noEdit
-    const works = jobs.map(({ work }) => cache?.applyTo(work) ?? work)
+    const operations = jobs.map(({ operation }) => cache?.applyTo(operation) ?? operation)
     const sentAt = ticks(this.#localClock)
     try {
       const now = this.#clock === undefined ? -1 : ticks(this.#clock)
-      const message = encode(works, this.#names, now, edit)
+      const message = encode(operations, this.#names, now, edit)
       const reply = await this.#script.run(this.#connection, route, message.keys, message.args)
       const another = cache && newEdit(reply)
       if (another !== undefined) {
@@ -250,7 +250,7 @@ export class RedisBuckets implements LeasingStore {
         return this.#sendAgain(route, jobs)
       }
       const answers = decode(
-        works,
+        operations,
         reply,
         message,
         cache && ((lookup, override, now) => this.#groupOf(cache, lookup, { override, edit, now })),
@@ -274,9 +274,9 @@ export class RedisBuckets implements LeasingStore {
     void this.#send(route, jobs)
   }
 
-  #groupOf(cache: OverrideCache, { work, claim, otherwise }: Lookup, found: LookupResult): BucketGroup {
+  #groupOf(cache: OverrideCache, { operation, item, otherwise }: Lookup, found: LookupResult): BucketGroup {
     const { override } = found
-    const { group: rule, key } = work.claims[claim] as Charge
+    const { group: rule, key } = operation.items[item] as Charge
     const group = override === undefined ? rule : this.#overridden(rule, override)
     if (override === undefined) this.#lastKnown.delete(rule, key)
     else this.#lastKnown.set(rule, key, group, expiryOf(override))
@@ -285,7 +285,7 @@ export class RedisBuckets implements LeasingStore {
     return group
   }
 
-  /** The group of a key with an override, of its own or of its range, from what this process knows. */
+  /** The group of a key with an override, of its own or of its range, from the cache of this process. */
   cachedGroup(rule: BucketGroup, key: string): BucketGroup | undefined {
     const nowMs = this.#localClock.now()
     const own = this.#lastKnown.get(rule, key, nowMs)
@@ -300,28 +300,28 @@ export class RedisBuckets implements LeasingStore {
   }
 
   #answer(job: Job, answer: Answer | FluxGateError, sentAt: number): void {
-    const { work, resolve, reject } = job
+    const { operation, resolve, reject } = job
     if (answer instanceof FluxGateError) {
       reject(answer)
       return
     }
     if (answer.states === undefined) {
-      if (work.what !== 'PEEK') this.rejectionCache?.bucketsChanged(work.claims)
+      if (operation.type !== 'PEEK') this.rejectionCache?.bucketsChanged(operation.items)
       resolve(answer)
       return
     }
     const { states, ...result } = answer
-    const isPeek = work.what === 'PEEK'
+    const isPeek = operation.type === 'PEEK'
     const backdates =
-      this.rejectionCache?.record(work.claims as readonly Charge[], result, states, sentAt, isPeek) ?? []
+      this.rejectionCache?.record(operation.items as readonly Charge[], result, states, sentAt, isPeek) ?? []
     if (backdates.length === 0) resolve(result)
     else this.#askBackdated(job, backdates)
   }
 
   /** Both start in the same turn, so one call executes them in this order. */
-  #askBackdated({ work, resolve, reject }: Job, claims: readonly Backdate[]): void {
-    this.ask({ what: 'BACKDATE', claims }).catch(() => {})
-    this.ask(work).then(resolve, reject)
+  #askBackdated({ operation, resolve, reject }: Job, items: readonly Backdate[]): void {
+    this.ask({ type: 'BACKDATE', items }).catch(() => {})
+    this.ask(operation).then(resolve, reject)
   }
 }
 

@@ -1,6 +1,6 @@
 import { createBuckets, Rows } from '../../../algorithms/index.js'
 import type { BucketGroup, Charge } from '../../../core/bucket-store.js'
-import type { LastEdit, Work } from '../work.js'
+import type { LastEdit, Operation } from '../operation.js'
 import { expiresFlag } from './encoding.js'
 import { editKey } from './keys.js'
 import { parseEdit } from './last-edit.js'
@@ -37,20 +37,20 @@ export class OverrideCache {
     this.#groups = new RecentKeys(maxKeys)
   }
 
-  /** Replaces the groups of cached keys. Returns the same work if none of its keys is cached. */
-  applyTo(work: Work): Work {
-    if (work.what !== 'CHARGE' && work.what !== 'PEEK') return work
-    let claims: CachedCharge[] | undefined
-    for (let i = 0; i < work.claims.length; i++) {
-      const claim = work.claims[i] as Charge
-      if (!claim.group.hasOverrides) continue
-      const { key, permits, maxWaitTicks, policy, shadow } = claim
-      const group = this.#groups.get(claim.group, key)
+  /** Replaces the groups of cached keys. Returns the same operation if none of its keys is cached. */
+  applyTo(operation: Operation): Operation {
+    if (operation.type !== 'CHARGE' && operation.type !== 'PEEK') return operation
+    let items: CachedCharge[] | undefined
+    for (let i = 0; i < operation.items.length; i++) {
+      const item = operation.items[i] as Charge
+      if (!item.group.hasOverrides) continue
+      const { key, permits, maxWaitTicks, policy, shadow } = item
+      const group = this.#groups.get(item.group, key)
       if (group === undefined) continue
-      claims ??= [...work.claims]
-      claims[i] = { group, key, permits, maxWaitTicks, policy, shadow, isCached: true }
+      items ??= [...operation.items]
+      items[i] = { group, key, permits, maxWaitTicks, policy, shadow, isCached: true }
     }
-    return claims === undefined ? work : { what: work.what, claims }
+    return items === undefined ? operation : { type: operation.type, items }
   }
 
   /** Drops the edited key. Returns false if earlier edits were missed, so that any entry may be stale. */

@@ -13,7 +13,7 @@ import {
 import type { RedisConnection } from '../../../redis/client/connection.js'
 import { wrapRedisError } from '../../../redis/client/connection-errors.js'
 import { bytePairsReply, bytesReply } from '../../../redis/client/replies.js'
-import type { OverridePlace } from '../work.js'
+import type { OverridePlace } from '../operation.js'
 import { ActiveGenerations } from './active-generations.js'
 import { decodeTerms, encodeTerms } from './encoding.js'
 import { OverrideCleanup } from './import/cleanup.js'

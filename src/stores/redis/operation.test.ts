@@ -6,7 +6,7 @@ import { band, chargeOf, group } from '../../testing/fixtures.js'
 import { cacheLayouts } from './bucket-keys.js'
 import { decode, newEdit } from './decode.js'
 import { encode } from './encode.js'
-import type { Names, Work } from './work.js'
+import type { Names, Operation } from './operation.js'
 
 const bandOf = (label: string, algorithm: AlgorithmName = 'TOKEN_BUCKET'): Band =>
   band({ label, algorithm, refillTokens: 5 })
@@ -22,9 +22,9 @@ const names: Names = {
   }),
 }
 const edit = { key: 'last edit', known: 'known' }
-const charge = (...claims: Charge[]): Work => ({ what: 'CHARGE', claims })
+const charge = (...items: Charge[]): Operation => ({ type: 'CHARGE', items })
 
-function numbersOf(batch: readonly Work[], now = 7): { keys: readonly string[]; numbers: number[] } {
+function numbersOf(batch: readonly Operation[], now = 7): { keys: readonly string[]; numbers: number[] } {
   const { keys, args } = encode(batch, names, now, edit)
   return { keys, numbers: doublesOf(args[0] as Buffer) }
 }
@@ -69,9 +69,9 @@ describe('the encoded batch', () => {
   it('ends with the lookups if rules have overrides', () => {
     const rule = { ...two, hasOverrides: true }
     const refund = { group: rule, key: 'a', permits: 1 }
-    const batch: Work[] = [
+    const batch: Operation[] = [
       charge(asked(one, 'a'), asked(rule, 'a')),
-      { what: 'REFUND', claims: [refund, { ...refund, grantedAt: [1, 1] }] },
+      { type: 'REFUND', items: [refund, { ...refund, grantedAt: [1, 1] }] },
     ]
     const { keys, args, lookups } = encode(batch, names, 7, edit)
     expect(keys).toEqual([
@@ -88,8 +88,8 @@ describe('the encoded batch', () => {
     expect(doublesOf(looks as Buffer)).toEqual([0, ...[1, 2, 2, 2, 4], ...[2, 1, 2, 2, 4]])
     expect(texts).toEqual(['a', 'a', Buffer.of(2), Buffer.of(2)])
     expect(lookups).toEqual([
-      { work: batch[0], claim: 1, otherwise: Buffer.of(2) },
-      { work: batch[1], claim: 0, otherwise: Buffer.of(2) },
+      { operation: batch[0], item: 1, otherwise: Buffer.of(2) },
+      { operation: batch[1], item: 0, otherwise: Buffer.of(2) },
     ])
   })
 
@@ -119,11 +119,11 @@ describe('the encoded batch', () => {
   it('contains shadow charges, refunds with their grant times, resets, peeks and corrected timestamps', () => {
     const { numbers } = numbersOf([
       charge(asked(one, 'a', { shadow: true })),
-      { what: 'REFUND', claims: [{ group: one, key: 'b', permits: 4, grantedAt: [99] }] },
-      { what: 'REFUND', claims: [{ group: one, key: 'c', permits: 4 }] },
-      { what: 'RESET', claims: [{ group: one, key: 'd' }] },
-      { what: 'PEEK', claims: [asked(one, 'e', { permits: 0 })] },
-      { what: 'BACKDATE', claims: [{ group: one, key: 'f', from: 88, instants: [77] }] },
+      { type: 'REFUND', items: [{ group: one, key: 'b', permits: 4, grantedAt: [99] }] },
+      { type: 'REFUND', items: [{ group: one, key: 'c', permits: 4 }] },
+      { type: 'RESET', items: [{ group: one, key: 'd' }] },
+      { type: 'PEEK', items: [asked(one, 'e', { permits: 0 })] },
+      { type: 'BACKDATE', items: [{ group: one, key: 'f', from: 88, instants: [77] }] },
     ])
     expect(numbers.slice(8)).toEqual([
       ...[1, 1, 1, 2, 3, 1, 1, 1, 1, -1],
@@ -158,9 +158,9 @@ describe('the decoded reply', () => {
         charge(asked(rule, 'a')),
         charge(asked(rule, 'b')),
         charge(asked(rule, 'c')),
-        { what: 'RESET', claims: [{ group: rule, key: 'd' }] },
-        { what: 'PEEK', claims: [asked(rule, 'e')] },
-        { what: 'PEEK', claims: [asked(rule, 'f')] },
+        { type: 'RESET', items: [{ group: rule, key: 'd' }] },
+        { type: 'PEEK', items: [asked(rule, 'e')] },
+        { type: 'PEEK', items: [asked(rule, 'f')] },
       ],
       reply,
     )
@@ -266,10 +266,10 @@ describe('the decoded reply', () => {
     })
 
     it('with overrides that do not belong to its lookups', () => {
-      const work = charge(asked({ ...one, hasOverrides: true }, 'a'))
-      const lookups = [{ work, claim: 0, otherwise: Buffer.of() }]
+      const operation = charge(asked({ ...one, hasOverrides: true }, 'a'))
+      const lookups = [{ operation, item: 0, otherwise: Buffer.of() }]
       const read = (...found: unknown[]) =>
-        decode([work], [bytes(...granted), found], { lookups, namesOverrides: false }, () => one)
+        decode([operation], [bytes(...granted), found], { lookups, namesOverrides: false }, () => one)
       expect(read(0, Buffer.of(2))).toHaveLength(1)
       for (const found of [[0], [0, 'x'], ['0', Buffer.of(2)], [1, Buffer.of(2)], [0, Buffer.of(2), 1, Buffer.of(2)]])
         expect(() => read(...found)).toThrow(expect.objectContaining({ code: 'FLUXGATE_STORE_FAILED' }))

@@ -2,13 +2,13 @@ import type { BucketGroup, Charge, LeaseRequest, Refund, Settlement } from '../.
 import type { GroupLayout } from './bucket-keys.js'
 
 /** One operation of the script. It is executed completely or not at all. */
-export type Work =
-  | { readonly what: 'CHARGE' | 'PEEK'; readonly claims: readonly Charge[] }
-  | { readonly what: 'REFUND'; readonly claims: readonly Refund[] }
-  | { readonly what: 'LEASE'; readonly claims: readonly [LeaseRequest] }
-  | { readonly what: 'SETTLE'; readonly claims: readonly Settlement[] }
-  | { readonly what: 'RESET'; readonly claims: readonly Pick<Refund, 'group' | 'key'>[] }
-  | { readonly what: 'BACKDATE'; readonly claims: readonly Backdate[] }
+export type Operation =
+  | { readonly type: 'CHARGE' | 'PEEK'; readonly items: readonly Charge[] }
+  | { readonly type: 'REFUND'; readonly items: readonly Refund[] }
+  | { readonly type: 'LEASE'; readonly items: readonly [LeaseRequest] }
+  | { readonly type: 'SETTLE'; readonly items: readonly Settlement[] }
+  | { readonly type: 'RESET'; readonly items: readonly Pick<Refund, 'group' | 'key'>[] }
+  | { readonly type: 'BACKDATE'; readonly items: readonly Backdate[] }
 
 /**
  * Corrects the timestamp of a bucket after the store's clock has stepped back. The store assumes that no time has passed since
@@ -44,9 +44,9 @@ export interface OverridePlace {
   readonly otherwise: Buffer
 }
 
-/** A claim whose override must be looked up. */
+/** An item whose override must be looked up. */
 export interface Lookup {
-  readonly work: Work
-  readonly claim: number
+  readonly operation: Operation
+  readonly item: number
   readonly otherwise: Buffer
 }
