@@ -1,5 +1,6 @@
 import type { Writable } from 'node:stream'
 import { FluxGateError } from '../../core/errors.js'
+import type { RedisTarget } from '../client/open/target.js'
 import { CommandSource } from './commands/command-source.js'
 import { parseTemplate } from './commands/command-template.js'
 import { type Command, CommandWriter } from './commands/command-writer.js'
@@ -10,7 +11,7 @@ import { gunzipIfNeeded } from './records/gunzip.js'
 import { jsonRecords } from './records/json-records.js'
 import type { RecordFormat, RecordSource } from './records/record-source.js'
 import { TextRecords } from './records/text-records.js'
-import { type BulkTarget, openSink } from './sinks/open-sink.js'
+import { openSink } from './sinks/open-sink.js'
 import type { BulkSink } from './sinks/sink.js'
 import { StreamSink } from './sinks/stream-sink.js'
 import { type BulkFailure, type BulkProgress, stopped, Tally } from './tally.js'
@@ -71,7 +72,7 @@ export type BulkInput = AsyncIterable<Uint8Array> | AsyncIterable<Command> | Ite
 
 /** The destination: Redis, a stream in the Redis protocol as for `redis-cli --pipe`, or nowhere to validate the input. */
 export type BulkDestination =
-  | BulkTarget
+  | RedisTarget
   | { readonly kind: 'stream'; readonly stream: Writable }
   | { readonly kind: 'nowhere' }
 

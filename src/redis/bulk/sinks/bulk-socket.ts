@@ -1,13 +1,9 @@
 import { connect as connectTcp, type Socket } from 'node:net'
 import { type ConnectionOptions, connect as connectTls } from 'node:tls'
+import type { RedisNode } from '../../client/open/address.js'
 import { mayBeMismatch, silentAttemptMs, transportMismatch } from '../../client/transport-probe.js'
 import { type Command, encodeCommand } from '../commands/command-writer.js'
 import { errorIn, type Reply, ReplyReader } from './reply-reader.js'
-
-export interface BulkNode {
-  readonly host: string
-  readonly port: number
-}
 
 /** Credentials and transport, which are the same for all nodes of a cluster. */
 export interface BulkAccess {
@@ -19,14 +15,12 @@ export interface BulkAccess {
   readonly silenceMs: number
 }
 
-export const addressOf = ({ host, port }: BulkNode): string => `${host.includes(':') ? `[${host}]` : host}:${port}`
-
 /**
  * A pipelined connection: many commands are sent before the first reply arrives. Replies have the order of the commands.
  * The connection never reconnects and never sends a command twice; `onEnd` reports its end.
  */
 export class BulkSocket {
-  readonly node: BulkNode
+  readonly node: RedisNode
   readonly #socket: Socket
   readonly #reader = new ReplyReader((reply) => this.#onReply(reply))
   readonly #silenceMs: number
@@ -34,7 +28,7 @@ export class BulkSocket {
   #onEnd: (error: Error) => void = () => {}
   #end: Error | undefined
 
-  private constructor(node: BulkNode, socket: Socket, silenceMs: number) {
+  private constructor(node: RedisNode, socket: Socket, silenceMs: number) {
     this.node = node
     this.#socket = socket
     this.#silenceMs = silenceMs
@@ -46,7 +40,7 @@ export class BulkSocket {
   }
 
   /** Connects and authenticates. Rejects with the error of the server or the network. */
-  static async open(node: BulkNode, access: BulkAccess): Promise<BulkSocket> {
+  static async open(node: RedisNode, access: BulkAccess): Promise<BulkSocket> {
     const { host, port } = node
     const name = /^[\d.]+$|:/.test(host) ? {} : { servername: host }
     const socket = access.tls ? connectTls({ host, port, ...name, ...access.tls }) : connectTcp({ host, port })

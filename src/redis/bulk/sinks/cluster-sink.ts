@@ -1,8 +1,9 @@
 import { FluxGateError } from '../../../core/errors.js'
 import { hashSlotOfBytes } from '../../client/hash-slot.js'
+import { nodeText, type RedisNode } from '../../client/open/address.js'
 import type { CommandWriter } from '../commands/command-writer.js'
 import { isServerFailure, stopped, type Tally } from '../tally.js'
-import { addressOf, type BulkAccess, type BulkNode, BulkSocket } from './bulk-socket.js'
+import { type BulkAccess, BulkSocket } from './bulk-socket.js'
 import { ClusterNode, type Sent } from './cluster-node.js'
 import { keyOf, type SlotOwners } from './cluster-slots.js'
 import { errorIn, type Reply } from './reply-reader.js'
@@ -102,8 +103,8 @@ export class ClusterSink implements BulkSink {
     return true
   }
 
-  #nodeAt(target: BulkNode): ClusterNode {
-    const address = addressOf(target)
+  #nodeAt(target: RedisNode): ClusterNode {
+    const address = nodeText(target)
     const known = this.#nodes.get(address)
     if (known !== undefined) return known
     const node = new ClusterNode(BulkSocket.open(target, this.#access), {
@@ -116,7 +117,7 @@ export class ClusterSink implements BulkSink {
     return node
   }
 
-  #answered(target: BulkNode, sent: Sent, reply: Reply): void {
+  #answered(target: RedisNode, sent: Sent, reply: Reply): void {
     const error = errorIn(reply)
     if (error !== undefined && this.#redirect(target, sent, error)) return
     this.#inFlight--
@@ -124,14 +125,14 @@ export class ClusterSink implements BulkSink {
     if (error === undefined) this.#tally.succeed(reply, sent.records)
     else if (isServerFailure(error)) {
       this.#failedLine = Math.min(this.#failedLine ?? sent.line, sent.line)
-      this.#stop(stopped(`${addressOf(target)} rejects further commands: ${error.replace(/\.$/, '')}`))
+      this.#stop(stopped(`${nodeText(target)} rejects further commands: ${error.replace(/\.$/, '')}`))
     } else this.#tally.fail(sent.line, error, sent.records)
     if (this.#inFlight === 0) this.#isSettling = false
     this.#waiter.recheck()
   }
 
   /** Resends a redirected command, which was not executed. Returns false if the reply is not a redirection. */
-  #redirect(sender: BulkNode, sent: Sent, error: string): boolean {
+  #redirect(sender: RedisNode, sent: Sent, error: string): boolean {
     const isTryAgain = error.startsWith('TRYAGAIN')
     const [, kind, slot, address] = /^(MOVED|ASK) (\d+) (\S+)$/.exec(error) ?? []
     if ((!isTryAgain && kind === undefined) || sent.redirections >= maxRedirections) return false
@@ -151,7 +152,7 @@ export class ClusterSink implements BulkSink {
     return true
   }
 
-  #resend(target: BulkNode, sent: Sent, isAsking = false): void {
+  #resend(target: RedisNode, sent: Sent, isAsking = false): void {
     if (this.#waiter.error !== undefined) return
     const node = this.#nodeAt(target)
     node.add(sent, isAsking)
@@ -165,7 +166,7 @@ export class ClusterSink implements BulkSink {
 }
 
 /** Parses `host:port`. An empty host means the host of the node that sent the redirection. */
-function parseAddress(address: string, from: BulkNode): BulkNode {
+function parseAddress(address: string, from: RedisNode): RedisNode {
   const colon = address.lastIndexOf(':')
   const host = address.slice(0, colon)
   return { host: host === '' ? from.host : host, port: Number(address.slice(colon + 1)) }

@@ -1,22 +1,23 @@
+import type { RedisNode } from '../../client/open/address.js'
 import type { CommandWriter } from '../commands/command-writer.js'
-import type { BulkNode, BulkSocket } from './bulk-socket.js'
+import type { BulkSocket } from './bulk-socket.js'
 import type { Reply } from './reply-reader.js'
 
 /** Caches which primary owns each slot. */
 export class SlotOwners {
-  readonly #owners: (BulkNode | undefined)[] = new Array(16_384)
-  readonly #first: BulkNode
+  readonly #owners: (RedisNode | undefined)[] = new Array(16_384)
+  readonly #first: RedisNode
 
   /** Commands for slots without a known owner go to `first`, which redirects them or reports that the cluster is down. */
-  constructor(first: BulkNode) {
+  constructor(first: RedisNode) {
     this.#first = first
   }
 
-  of(slot: number): BulkNode {
+  of(slot: number): RedisNode {
     return this.#owners[slot] ?? this.#first
   }
 
-  set(slot: number, node: BulkNode): void {
+  set(slot: number, node: RedisNode): void {
     this.#owners[slot] = node
   }
 }

@@ -1,31 +1,14 @@
 import { messageOf } from '../../../core/errors.js'
 import { wrapRedisError } from '../../client/connection-errors.js'
+import type { RedisNode } from '../../client/open/address.js'
+import type { RedisTarget } from '../../client/open/target.js'
 import type { CommandWriter } from '../commands/command-writer.js'
 import type { Tally } from '../tally.js'
-import { type BulkAccess, type BulkNode, BulkSocket } from './bulk-socket.js'
+import { type BulkAccess, BulkSocket } from './bulk-socket.js'
 import { ClusterSink } from './cluster-sink.js'
 import { fetchSlotOwners, type SlotOwners } from './cluster-slots.js'
 import { ServerSink } from './server-sink.js'
 import type { BulkSink } from './sink.js'
-
-interface Access extends Omit<BulkAccess, 'database' | 'silenceMs'> {
-  /** Describes the target in messages. */
-  readonly where: string
-}
-
-/** The Redis to load into. A `server` that is a cluster node is treated as the whole cluster. */
-export type BulkTarget = Access &
-  (
-    | { readonly kind: 'server'; readonly node: BulkNode; readonly database: number }
-    | { readonly kind: 'cluster'; readonly nodes: readonly BulkNode[] }
-    | {
-        readonly kind: 'sentinels'
-        readonly nodes: readonly BulkNode[]
-        readonly name: string
-        readonly sentinelUsername?: string | undefined
-        readonly sentinelPassword?: string | undefined
-      }
-  )
 
 /** The maximum number of outstanding replies beside other load, small enough not to slow down a limiter on the server. */
 const gentle = 128
@@ -38,9 +21,9 @@ export interface OpenSinkOptions {
   readonly silenceMs: number
 }
 
-/** Connects to the target. Rejects with `FLUXGATE_STORE_FAILED` or `FLUXGATE_STORE_MISCONFIGURED`. */
+/** Connects to the target. A server that is a cluster node is treated as the whole cluster. Rejects with `FLUXGATE_STORE_FAILED` or `FLUXGATE_STORE_MISCONFIGURED`. */
 export async function openSink(
-  target: BulkTarget,
+  target: RedisTarget,
   out: CommandWriter,
   tally: Tally,
   options: OpenSinkOptions,
@@ -65,7 +48,7 @@ export async function openSink(
 
 /** Returns the result of the first node that replies. Throws the last error if none does. */
 async function firstOf<T>(
-  nodes: readonly BulkNode[],
+  nodes: readonly RedisNode[],
   access: BulkAccess,
   ask: (socket: BulkSocket) => Promise<T>,
 ): Promise<T> {
@@ -84,10 +67,10 @@ async function firstOf<T>(
   throw last instanceof Error ? last : new Error(messageOf(last))
 }
 
-const ownersBy = (nodes: readonly BulkNode[], access: BulkAccess): Promise<SlotOwners> =>
+const ownersBy = (nodes: readonly RedisNode[], access: BulkAccess): Promise<SlotOwners> =>
   firstOf(nodes, access, fetchSlotOwners)
 
-function primaryBy(target: BulkTarget & { kind: 'sentinels' }, access: BulkAccess): Promise<BulkNode> {
+function primaryBy(target: RedisTarget & { kind: 'sentinels' }, access: BulkAccess): Promise<RedisNode> {
   const { nodes, name, sentinelUsername: username, sentinelPassword: password } = target
   return firstOf(nodes, { ...access, username, password }, async (socket) => {
     const reply = await socket.ask(['SENTINEL', 'GET-MASTER-ADDR-BY-NAME', name])

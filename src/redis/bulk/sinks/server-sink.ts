@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto'
+import { nodeText } from '../../client/open/address.js'
 import type { CommandWriter } from '../commands/command-writer.js'
 import { LineQueue } from '../records/line-queue.js'
 import { isServerFailure, stopped, type Tally } from '../tally.js'
-import { addressOf, type BulkSocket } from './bulk-socket.js'
+import type { BulkSocket } from './bulk-socket.js'
 import { errorIn, type Reply } from './reply-reader.js'
 import { type BulkSink, Waiter } from './sink.js'
 
@@ -35,7 +36,7 @@ export class ServerSink implements BulkSink {
     this.#maxOutstanding = maxOutstanding
     socket.listen(
       (reply) => this.#answered(reply),
-      (error) => this.#stop(stopped(`${addressOf(socket.node)}: ${error.message}`, error)),
+      (error) => this.#stop(stopped(`${nodeText(socket.node)}: ${error.message}`, error)),
     )
     socket.onDrain(() => {
       this.#isBlocked = false
@@ -104,7 +105,7 @@ export class ServerSink implements BulkSink {
   /** Stops the load. Records from this one on are not counted as failed, because a resumed load sends them again. */
   #stopAt(line: number, error: string): void {
     this.#failedLine ??= line
-    this.#stop(stopped(`${addressOf(this.#socket.node)} rejects further commands: ${error.replace(/\.$/, '')}`))
+    this.#stop(stopped(`${nodeText(this.#socket.node)} rejects further commands: ${error.replace(/\.$/, '')}`))
   }
 }
 
