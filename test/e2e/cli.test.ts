@@ -264,7 +264,7 @@ describe('fluxgate simulate', () => {
     })
   })
 
-  it('allows 10/s plus the initial burst of 11/s under a limit of 10/s for 100 s', () => {
+  it('allows 10/s plus the initial burst if 11/s arrive for 100 s', () => {
     const { runs } = simulate('--algorithm', 'token-bucket', '--rate', '11', '--duration', '100s')
     expect(runs[0]).toMatchObject({ offered: 1_100, admitted: 1_009, refused: 91 })
   })
@@ -310,7 +310,7 @@ describe('fluxgate simulate', () => {
     expect(run('5').split('\n').slice(2)).not.toEqual(run('6').split('\n').slice(2))
   })
 
-  it('omits the sliding window log above its maximum capacity, unless it is selected', () => {
+  it('omits the sliding window log above its maximum capacity by default', () => {
     const names = simulate('--capacity', '100001', '--rate', '10').runs.map(({ algorithm }) => algorithm)
     expect(names).toEqual(['TOKEN_BUCKET', 'LEAKY_BUCKET', 'FIXED_WINDOW', 'SLIDING_WINDOW_COUNTER'])
   })

@@ -31,7 +31,7 @@ interface Result {
   readonly stderr: string
 }
 
-/** Asynchronous, because the server is a child of this process, and its output must be read meanwhile. */
+/** Asynchronous, because this process must also read the output of the server, its other child. */
 function run(workspace: Workspace, args: readonly string[], { env = {}, input = '' } = {}): Promise<Result> {
   const child = spawn(process.execPath, [join(root, 'dist', 'command', 'main.js'), ...args], {
     cwd: workspace.file('.'),
@@ -164,7 +164,7 @@ it('keep the comments of a file', async () => {
 })
 
 describe('a server', () => {
-  it('receives nothing from documents with a rule set that it cannot apply atomically', async () => {
+  it('receives nothing if a rule set of the document is too large for one request', async () => {
     const workspace = tempWorkspace()
     workspace.write('rules.yaml', 'ruleSets: []')
     const { api } = await workspace.start(['serve', '--port', '0'])

@@ -48,7 +48,7 @@ export interface Pool {
   countedFrom: number
   /** The size of the last batch. */
   batch: number
-  /** Permits requested by the lease in flight; 0 if there is none. */
+  /** Permits requested by the lease in flight; 0 without one. */
   requested: number
   /** After a rejection or failure of the store, nothing is leased ahead until this time. */
   pausedUntil: number
