@@ -17,6 +17,8 @@ export interface CellAlgorithm {
     maxWaitTicks: number,
     out: Step,
   ): void
+  /** As `Buckets.stepQuickly`. `start` is never negative; an unused bucket has NaN in its first cell. */
+  stepQuickly?(cells: Float64Array, start: number, band: Band, permits: number, now: number, out: Step): boolean
   /** Writes the state after a refund to `next`. Returns false if the permits cannot be refunded. */
   refund(
     cells: Float64Array,
@@ -79,6 +81,15 @@ export class Cells implements Buckets {
 
   step(slot: number, band: Band, permits: number, now: number, maxWaitTicks: number, out: Step): void {
     this.#algorithm.step(this.#rows.cells, this.#startOf(slot), band, permits, now, maxWaitTicks, out)
+  }
+
+  stepQuickly(slot: number, band: Band, permits: number, now: number, out: Step): boolean {
+    const algorithm = this.#algorithm
+    if (algorithm.stepQuickly === undefined || slot < 0 || permits === 0) return false
+    const { cells, stride } = this.#rows
+    const start = slot * stride + this.#offset
+    if (start >= cells.length) return false
+    return algorithm.stepQuickly(cells, start, band, permits, now, out)
   }
 
   write(slot: number, next: Float64Array): void {

@@ -14,9 +14,9 @@ import { carriedFraction, refill, ticksUntil } from './level.js'
 
 export const tokenBucket: CellAlgorithm = {
   stamp: 2,
+  stepQuickly,
 
   step(cells, start, band, permits, now, maxWaitTicks, out) {
-    if (start >= 0 && permits > 0 && chargeNow(cells, start, band, permits, now, out)) return
     const { next } = out
     putLevel(next, cells, start, band, now)
     const whole = next[0] as number
@@ -50,7 +50,7 @@ export const tokenBucket: CellAlgorithm = {
  * Fast path of nearly all granted requests: the bucket is in use, was written under the same window, has enough permits, and
  * all products are below 2⁵³. Otherwise returns false and writes nothing.
  */
-function chargeNow(
+function stepQuickly(
   cells: Float64Array,
   start: number,
   { capacity, refillTokens, windowTicks }: Band,
@@ -73,7 +73,8 @@ function chargeNow(
   }
   const left = whole - permits
   const missing = (capacity - left) * windowTicks
-  if (left < 0 || missing >= exactLimit) return false
+  // The level of an unused bucket is NaN, for which every comparison is false.
+  if (!(left >= 0 && missing < exactLimit)) return false
   const { next } = out
   next[0] = left
   next[1] = fraction

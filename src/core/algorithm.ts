@@ -49,6 +49,8 @@ export interface Buckets {
    * `maxWaitTicks` is the longest delay that the caller accepts for a refill; 0 denies the request instead.
    */
   step(slot: number, band: Band, permits: number, now: number, maxWaitTicks: number, out: Step): void
+  /** Optional fast path for requests that are granted at once. Returns false, with `out` unchanged, if `step` must be called. */
+  stepQuickly?(slot: number, band: Band, permits: number, now: number, out: Step): boolean
   /** Stores the state that a step has proposed. */
   write(slot: number, next: Float64Array): void
   /** Refunds permits that were granted for the tick `grantedAt`, never above capacity. */

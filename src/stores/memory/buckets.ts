@@ -55,20 +55,23 @@ export class MemoryBuckets implements MemoryStore {
     return this.#charge(charges, peek, now)
   }
 
-  /** A single charge of a key that already has buckets. The result is the same as that of `#charge`; it takes 20 % less CPU time. */
+  /** Fast path of `#charge` for one rule and a key that already has buckets. Saves 20 % of the CPU time of `consumeSync`. */
   #chargeSlot(table: RuleTable, slot: number, { permits, maxWaitTicks, shadow }: Charge): ChargeResult {
-    const now = ticks(this.#clock)
     const { bands, buckets } = table
     const steps = this.#steps
+    const result = this.#result
+    const now = ticks(this.#clock)
+    result.now = now
     let allowed = true
     for (let i = 0; i < buckets.length; i++) {
       const step = steps[i] ?? this.#addStep()
-      ;(buckets[i] as Buckets).step(slot, bands[i] as Band, permits, now, maxWaitTicks, step)
+      const ofBand = buckets[i] as Buckets
+      const band = bands[i] as Band
+      if (ofBand.stepQuickly?.(slot, band, permits, now, step)) continue
+      ofBand.step(slot, band, permits, now, maxWaitTicks, step)
       if (!step.allowed) allowed = false
     }
-    const result = this.#result
     result.granted = allowed || shadow
-    result.now = now
     if (allowed) for (let i = 0; i < buckets.length; i++) (buckets[i] as Buckets).write(slot, (steps[i] as Step).next)
     else {
       this.#tableOf[0] = table
@@ -97,7 +100,10 @@ export class MemoryBuckets implements MemoryStore {
         if (slot === noSlot && charge.key !== overflowKey) newKeys += 1
         for (let j = 0; j < bands.length; j++) {
           const step = this.#steps[index++] ?? this.#addStep()
-          ;(buckets[j] as Buckets).step(slot, bands[j] as Band, permits, now, maxWaitTicks, step)
+          const ofBand = buckets[j] as Buckets
+          const band = bands[j] as Band
+          if (ofBand.stepQuickly?.(slot, band, permits, now, step)) continue
+          ofBand.step(slot, band, permits, now, maxWaitTicks, step)
           if (!step.allowed) allowed = false
         }
       } else if (group.listed === 'DENY') {
