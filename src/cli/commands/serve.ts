@@ -40,12 +40,6 @@ async function serve(options: ServeOptions): Promise<void> {
   const config = await readConfig(options)
   const startReport = reportWith(openLog(config), options)
   await runInWorkers(options.workers ?? config.server.workers, startReport, ({ report, workers, onStart }) =>
-    startServer({
-      config,
-      options,
-      report,
-      workers,
-      onStart,
-    }),
+    startServer({ config, options, report, workers, onStart }),
   )
 }
