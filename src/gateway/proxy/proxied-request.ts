@@ -85,11 +85,7 @@ export class ProxiedRequest implements Exchange {
     if (admission.kind === 'GONE' || this.#response.destroyed) return
     this.#context.recordAdmission(admission, match)
     if (admission.kind === 'ANSWER') this.#answer(admission.answer)
-    else {
-      this.path = this.#context.upstreamPath(match)
-      this.headers = this.#context.upstreamHeaders(match)
-      this.#upstreamRequest = match.pool.request(this)
-    }
+    else this.#upstreamRequest = this.#context.forward(this, match)
   }
 
   /** Reports an unexpected error as a warning of the process. The client receives no details. */

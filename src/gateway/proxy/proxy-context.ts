@@ -6,7 +6,9 @@ import { type AccessEntry, loggedDecision, loggedPath } from '../access-log.js'
 import { upstreamHeaders, upstreamPath } from '../headers/request-head.js'
 import { relayedHeaders } from '../headers/response-headers.js'
 import type { Route } from '../routes/route.js'
+import type { Exchange } from '../upstream/exchange.js'
 import type { ResponseHead } from '../upstream/response-head.js'
+import type { UpstreamRequest } from '../upstream/upstream-request.js'
 import { type Admission, admit } from './admission.js'
 import { ClientRequest } from './client-request.js'
 import type { ActiveRoute, GatewayParts } from './gateway-parts.js'
@@ -71,12 +73,12 @@ export class ProxyContext {
     return ipIdentity(this.#request?.clientIp() ?? '')
   }
 
-  upstreamHeaders({ route, target }: RouteMatch): string[] {
-    return upstreamHeaders(this.#parts, this.#message, route, target)
-  }
-
-  upstreamPath({ route, target }: RouteMatch): string {
-    return upstreamPath(route, target)
+  /** Sends an admitted request upstream, with the path and headers of its route. */
+  forward(exchange: Exchange & { path: string; headers: readonly string[] }, match: RouteMatch): UpstreamRequest {
+    const { route, target, pool } = match
+    exchange.path = upstreamPath(route, target)
+    exchange.headers = upstreamHeaders(this.#parts, this.#message, route, target)
+    return pool.request(exchange)
   }
 
   relayedHeaders(head: ResponseHead): string[] {

@@ -66,11 +66,7 @@ export class UpgradedRequest implements Exchange {
     if (admission.kind === 'GONE' || this.#socket.destroyed) return
     this.#context.recordAdmission(admission, match)
     if (admission.kind === 'ANSWER') this.#answer(admission.answer)
-    else {
-      this.path = this.#context.upstreamPath(match)
-      this.headers = this.#context.upstreamHeaders(match)
-      this.#upstreamRequest = match.pool.request(this)
-    }
+    else this.#upstreamRequest = this.#context.forward(this, match)
   }
 
   onInformation(): void {}
