@@ -34,6 +34,7 @@
  * @property {number} indexQueries queries of each kind
  * @property {number} bulkRounds
  * @property {{ seconds: number, warmUps: number, rounds: number }} http duration of a turn, and numbers of rounds
+ * @property {import('./rule-sets/measure.mjs').Size} ruleSets
  * @property {FaultsEffort} faults
  * @property {(text: string) => void} progress
  *

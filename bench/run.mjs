@@ -19,6 +19,7 @@ import { lock } from './sections/lock.mjs'
 import { matching } from './sections/matching.mjs'
 import { memory } from './sections/memory.mjs'
 import { overRedis } from './sections/redis.mjs'
+import { overRuleSets } from './sections/rule-sets.mjs'
 import { byRules } from './sections/rules.mjs'
 import { overSearchIndex } from './sections/search-index.mjs'
 import { overServers } from './sections/server.mjs'
@@ -38,6 +39,7 @@ const sections = {
   frameworks: overFrameworks,
   gateway: overGateways,
   server: overServers,
+  'rule-sets': overRuleSets,
   faults,
 }
 
@@ -62,6 +64,7 @@ const full = {
   bulkRounds: 3,
   indexRecords: 1_000_000,
   indexQueries: 500,
+  ruleSets: { rules: 12_000, manyRules: 100_000 },
   faults: { runs: 10, processes: 8, busyLoops: 0, cuts: 10, cutSeconds: 3 },
 }
 /** @type {typeof full} */
@@ -77,6 +80,7 @@ const quick = {
   bulkRounds: 1,
   indexRecords: 3_000,
   indexQueries: 20,
+  ruleSets: { rules: 50, manyRules: 200 },
   faults: { runs: 1, processes: 2, busyLoops: 0, cuts: 1, cutSeconds: 0.4 },
 }
 
