@@ -56,13 +56,14 @@ export class Rows {
     return offset
   }
 
-  /** Grows the table to contain the row, by at least half its size, so that growing is rare. */
-  grow(row: number): void {
+  /** Grows the table to contain the row, by at least half its size, so that growing is rare. Returns the new cells. */
+  grow(row: number): Float64Array {
     const rows = Math.max(16, row + 1, Math.ceil((this.cells.length / this.stride) * 1.5))
     const larger = new Float64Array(rows * this.stride)
     larger.set(this.cells)
     larger.fill(Number.NaN, this.cells.length)
     this.cells = larger
+    return larger
   }
 }
 
@@ -95,8 +96,7 @@ export class Cells implements Buckets {
   write(slot: number, next: Float64Array): void {
     const rows = this.#rows
     const start = slot * rows.stride + this.#offset
-    if (start >= rows.cells.length) rows.grow(slot)
-    const cells = rows.cells
+    const cells = start < rows.cells.length ? rows.cells : rows.grow(slot)
     cells[start] = next[0] as number
     cells[start + 1] = next[1] as number
     cells[start + 2] = next[2] as number

@@ -217,13 +217,12 @@ export function throwIfAborted({ signal }: Pick<DecideOptions, 'signal'>): void 
  * True if this process waits for a delay: because the rule waits for refills, or because the caller can leave. Otherwise the
  * delay of a leaky bucket is left to the caller. Shadow rules never wait.
  */
-function isHeld(charges: readonly Charge[], { signal, onLeave }: DecideOptions): boolean {
-  if (signal !== undefined || onLeave !== undefined) return true
+function isHeld(charges: readonly Charge[], options: DecideOptions): boolean {
   for (let i = 0; i < charges.length; i++) {
-    const { maxWaitTicks, shadow } = charges[i] as Charge
-    if (maxWaitTicks > 0 && !shadow) return true
+    const charge = charges[i] as Charge
+    if (charge.maxWaitTicks > 0 && !charge.shadow) return true
   }
-  return false
+  return options.signal !== undefined || options.onLeave !== undefined
 }
 
 /** The charge that rejects instead of waiting, for a full waiting room. */
