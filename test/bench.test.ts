@@ -44,11 +44,12 @@ describe('npm run bench', () => {
       'Frameworks',
       'Gateway',
       'Server',
+      'Rule sets',
       'Faults',
       'Targets',
     ])
     expect(stdout).not.toMatch(/NaN|undefined|Infinity/)
-    expect(stdout.match(/\| +(met|not met) \|$/gm)).toHaveLength(51)
+    expect(stdout.match(/\| +(met|not met) \|$/gm)).toHaveLength(52)
     expect(readResults()).toBe(before)
   }, 900_000)
 
