@@ -34,9 +34,8 @@ export async function readConfigFile(path: string, shown: string): Promise<Confi
  */
 function withoutValues({ path, message }: ValidationIssue): ValidationIssue {
   const [, general = ''] = /^((?:(?!: |[*&!%|>]\S).)*)/s.exec(message) ?? []
-  const shown = (message.startsWith('found ') ? message : general || 'invalid syntax').replace(
-    /"((?:[^"\\]|\\.)*)"/g,
-    (match, name: string) => (name.length === 1 || settingNames.has(camelCase(name)) ? match : '…'),
+  const shown = (general || 'invalid syntax').replace(/"((?:[^"\\]|\\.)*)"/g, (match, name: string) =>
+    name.length === 1 || settingNames.has(camelCase(name)) ? match : '…',
   )
   return { path, message: unmaskPlaceholders(shown) }
 }

@@ -251,7 +251,7 @@ describe('a Redis that rejects the password', () => {
 describe('servers that share a MongoDB', () => {
   it('share the rules: an edit through one reaches the other', async (context) => {
     if (mongoKind === undefined) {
-      console.info('There is no server of MongoDB here: rules in it are not tried by configuration.')
+      console.info('Skipped, because this machine has no MongoDB server: two servers that share rules in MongoDB.')
       context.skip()
       return
     }
