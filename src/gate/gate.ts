@@ -210,7 +210,9 @@ export class Gate implements FluxGate {
       onStoreFailure,
       localShare,
       onStoreError: (error) => this.#storeFailed(error),
-      onStoreAnswer: () => this.#storeState.answered(),
+      onStoreAnswer: () => {
+        if (this.#storeState.isDown) this.#storeState.answered()
+      },
     })
   }
 

@@ -14,6 +14,8 @@ const maxKept = 10_000
 export class PendingRefunds {
   readonly #clock: Clock
   readonly #vacate: (slots: readonly TimedSlot[]) => void
+  /** True if a failed refund waits to be retried. A field, because it is read after every reply of the store. */
+  hasKept = false
   #kept: TimedSlot[] = []
   readonly #keptBuckets = new Set<string>()
   /** The number of retries in flight, by bucket. */
@@ -40,7 +42,7 @@ export class PendingRefunds {
 
   /** Retries kept refunds, but not in quick succession: in a cluster, one node may reply while another is down. */
   retry(): void {
-    if (this.#kept.length === 0 || Math.abs(ticks(this.#clock) - this.#triedAt) < firstRetryMs * ticksPerMs) return
+    if (!this.hasKept || Math.abs(ticks(this.#clock) - this.#triedAt) < firstRetryMs * ticksPerMs) return
     this.#retryNow()
   }
 
@@ -55,6 +57,7 @@ export class PendingRefunds {
     const now = ticks(this.#clock)
     const kept = this.#kept.filter((timed) => expiresAt(timed) > now)
     this.#kept = []
+    this.hasKept = false
     this.#keptBuckets.clear()
     this.#triedAt = now
     this.#isRetrying = true
@@ -71,7 +74,7 @@ export class PendingRefunds {
     else this.#retries.delete(bucket)
     if (!isDone) return
     this.#retryMs = firstRetryMs
-    if (left === 0 && this.#kept.length > 0) this.#retryNow()
+    if (left === 0 && this.hasKept) this.#retryNow()
   }
 
   /** Resolves to false if the refund is kept. */
@@ -85,6 +88,7 @@ export class PendingRefunds {
     if (this.#isClosed) return
     if (this.#kept.length < maxKept) {
       this.#kept.push(timed)
+      this.hasKept = true
       this.#keptBuckets.add(timed.slot.bucket)
     }
     if (this.#cancelTimer === undefined) this.#arm()

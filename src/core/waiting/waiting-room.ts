@@ -138,7 +138,7 @@ export class WaitingRoom {
 
   /** Retries failed refunds. To be called when a networked store has replied. */
   storeReplied(): void {
-    this.#refunds.retry()
+    if (this.#refunds.hasKept) this.#refunds.retry()
   }
 
   close(): void {

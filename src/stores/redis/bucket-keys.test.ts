@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import type { BucketGroup } from '../../core/bucket-store.js'
 import type { Band } from '../../core/rule.js'
 import { hashSlot } from '../../redis/client/hash-slot.js'
-import { bucketPrefix, cacheLayouts } from './bucket-keys.js'
+import { addLayout, bucketPrefix } from './bucket-keys.js'
 
 type Parts = readonly [key: string, ruleSetId: string, ruleId: string, generation: string, label: string]
 
@@ -18,7 +18,7 @@ const band = (label: string): Band => ({
 
 function nameOf([key, ruleSetId, ruleId, generation, label]: Parts): string {
   const group: BucketGroup = { ruleSetId, ruleId, generation, permits: 1, bands: [band(label)] }
-  return `${bucketPrefix('fluxgate', key)}${cacheLayouts()(group)[0]?.suffix}`
+  return `${bucketPrefix('fluxgate', key)}${addLayout(new WeakMap(), group)[0]?.suffix}`
 }
 
 /** Strings that could be confused with separators, escapes or empty parts. */

@@ -4,7 +4,7 @@ import { digestOfKey, escapeKeyPart, isLongKey, longestKey, specialInKey } from 
 import type { Band } from '../../core/rule.js'
 
 /** A key that needs no escaping and is short in UTF-8, where a character has at most four bytes. */
-const plainKey = /^[^:{}%\s\p{Cc}\p{Cs}]{1,32}$/u
+export const plainKey = /^[^:{}%\s\p{Cc}\p{Cs}]{1,32}$/u
 
 /**
  * The first part of the Redis keys of a rate limit key. The whole Redis key of a bucket is
@@ -12,7 +12,10 @@ const plainKey = /^[^:{}%\s\p{Cc}\p{Cs}]{1,32}$/u
  * key share a cluster slot. Parts are escaped, so that different buckets never share a Redis key.
  */
 export const bucketPrefix = (prefix: string, key: string): string =>
-  `${prefix}:{${plainKey.test(key) ? key : isLongKey(key) ? digestOfKey(key) : escaped(key)}}`
+  `${prefix}:{${plainKey.test(key) ? key : hashTagOf(key)}}`
+
+/** The hash tag of a key that is not plain: escaped, or its digest if it is long. */
+export const hashTagOf = (key: string): string => (isLongKey(key) ? digestOfKey(key) : escaped(key))
 
 /** How the buckets of a band are stored. */
 export interface BandLayout {
@@ -27,17 +30,14 @@ export interface BandLayout {
 
 export type GroupLayout = readonly BandLayout[]
 
-/** Returns a function that computes the layout of each group only once. */
-export function cacheLayouts(): (group: BucketGroup) => GroupLayout {
-  const layouts = new WeakMap<BucketGroup, GroupLayout>()
-  return function layoutOf(group) {
-    let layout = layouts.get(group)
-    if (layout === undefined) {
-      layout = newLayout(group)
-      layouts.set(group, layout)
-    }
-    return layout
-  }
+/** The layout of each group that has been used. */
+export type Layouts = WeakMap<BucketGroup, GroupLayout>
+
+/** Computes the layout of a group that is used for the first time. */
+export function addLayout(layouts: Layouts, group: BucketGroup): GroupLayout {
+  const layout = newLayout(group)
+  layouts.set(group, layout)
+  return layout
 }
 
 /**

@@ -2,7 +2,7 @@
 import { endianness } from 'node:os'
 import type { Charge, Refund, Settlement } from '../../core/bucket-store.js'
 import type { Band } from '../../core/rule.js'
-import { type BandLayout, bucketPrefix } from './bucket-keys.js'
+import { addLayout, type BandLayout, hashTagOf, plainKey } from './bucket-keys.js'
 import type { Backdate, LastEdit, Lookup, Names, Operation } from './operation.js'
 import type { CachedCharge } from './overrides/override-cache.js'
 
@@ -99,8 +99,9 @@ function numberBuckets(batch: readonly Operation[], names: Names): Buckets {
         buckets.hashes.push(hash)
       }
       if (group.insteadOf !== undefined) buckets.namesOverrides = true
-      const prefix = bucketPrefix(names.prefix, key)
-      for (const layout of names.layoutOf(group)) addBucket(buckets, firstUses, prefix, layout, index)
+      const prefix = `${names.prefix}:{${plainKey.test(key) ? key : hashTagOf(key)}}`
+      for (const layout of names.layouts.get(group) ?? addLayout(names.layouts, group))
+        addBucket(buckets, firstUses, prefix, layout, index)
     }
   }
   return buckets

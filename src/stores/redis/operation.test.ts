@@ -3,7 +3,6 @@ import type { BucketGroup, Charge } from '../../core/bucket-store.js'
 import { FluxGateError } from '../../core/errors.js'
 import type { AlgorithmName, Band } from '../../core/rule.js'
 import { band, chargeOf, group } from '../../testing/fixtures.js'
-import { cacheLayouts } from './bucket-keys.js'
 import { decode, newEdit } from './decode.js'
 import { encode } from './encode.js'
 import type { Names, Operation } from './operation.js'
@@ -15,7 +14,7 @@ const asked = (rule: BucketGroup, key: string, given: Partial<Charge> = {}): Cha
   chargeOf(rule, key, { permits: 2, maxWaitTicks: 3, ...given })
 const names: Names = {
   prefix: 'p',
-  layoutOf: cacheLayouts(),
+  layouts: new WeakMap(),
   overrideOf: (rule, key) => ({
     hash: `hash/${rule.ruleId}/${key}`,
     otherwise: key === 'a' ? Buffer.of(2) : Buffer.of(),

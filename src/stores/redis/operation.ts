@@ -1,5 +1,5 @@
 import type { BucketGroup, Charge, LeaseRequest, Refund, Settlement } from '../../core/bucket-store.js'
-import type { GroupLayout } from './bucket-keys.js'
+import type { Layouts } from './bucket-keys.js'
 
 /** One operation of the script. It is executed completely or not at all. */
 export type Operation =
@@ -26,7 +26,7 @@ export interface Backdate {
 /** Redis keys of buckets and overrides. */
 export interface Names {
   readonly prefix: string
-  layoutOf(group: BucketGroup): GroupLayout
+  readonly layouts: Layouts
   /** The location of the override of a key. */
   overrideOf(group: BucketGroup, key: string): OverridePlace
 }

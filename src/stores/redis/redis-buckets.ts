@@ -15,7 +15,7 @@ import type { RedisConnection } from '../../redis/client/connection.js'
 import { isSplit, wrapRedisError } from '../../redis/client/connection-errors.js'
 import { hashSlot } from '../../redis/client/hash-slot.js'
 import { Script } from '../../redis/client/script.js'
-import { bucketPrefix, cacheLayouts } from './bucket-keys.js'
+import { addLayout, bucketPrefix } from './bucket-keys.js'
 import type { CachedRejections } from './cached-rejections.js'
 import { type Answer, decode, newEdit } from './decode.js'
 import { encode } from './encode.js'
@@ -101,7 +101,7 @@ export class RedisBuckets implements LeasingStore {
     this.availability = this.#createAvailability()
     this.overrides = new RedisOverrides(connection, prefix, () => this.#localClock.now())
     const overrideOf: Names['overrideOf'] = (group, key) => this.overrides.locate(group, key)
-    this.#names = { prefix, layoutOf: cacheLayouts(), overrideOf }
+    this.#names = { prefix, layouts: new WeakMap(), overrideOf }
     const version = (): object => this.overrides.version
     this.#overrideCaches = new OverrideCaches({ prefix, isCluster: connection.isCluster, version })
   }
@@ -186,11 +186,12 @@ export class RedisBuckets implements LeasingStore {
 
   /** Sends an operation with the others of this turn. In a cluster, all its keys must be in one slot. */
   ask(operation: Operation): Promise<Answer> {
+    const { layouts } = this.#names
     let weight = 0
     let hasOverrides = false
     for (const { group } of operation.items) {
       if (group.hasOverrides) hasOverrides = true
-      for (const { isLog } of this.#names.layoutOf(group)) weight += isLog ? logWeight : 1
+      for (const { isLog } of layouts.get(group) ?? addLayout(layouts, group)) weight += isLog ? logWeight : 1
     }
     this.#inFlight += 1
     // Operations of different cluster slots cannot share a call.
