@@ -70,7 +70,7 @@ function constants(/** @type {string} */ name, /** @type {URL} */ file) {
   const script = code(file).join('\n')
   const sha = createHash('sha1').update(script).digest('hex')
   const constant = name.replace(/-(\w)/g, (_, letter) => letter.toUpperCase())
-  return `export const ${constant}Sha = '${sha}'\n\nexport const ${constant}Script = \`${script}\`\n`
+  return `export const ${constant}Script = {\n  sha: '${sha}',\n  source: \`${script}\`,\n}\n`
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url))

@@ -110,11 +110,13 @@ export const durationSchema = (min: number, max: number): JsonSchema => ({
 })
 
 /** An option in milliseconds. Fractions are allowed. */
-export const milliseconds: Kind<number> = {
-  allowed: `a number of milliseconds from 0 to ${longestWaitMs}`,
-  schema: { type: 'number', minimum: 0, maximum: longestWaitMs },
-  parse: (value) => (typeof value === 'number' && value >= 0 && value <= longestWaitMs ? value : undefined),
-}
+export const millisecondsBetween = (min: number, max: number): Kind<number> => ({
+  allowed: `a number of milliseconds from ${min} to ${max}`,
+  schema: { type: 'number', minimum: min, maximum: max },
+  parse: (value) => (typeof value === 'number' && value >= min && value <= max ? value : undefined),
+})
+
+export const milliseconds = millisecondsBetween(0, longestWaitMs)
 
 /** A value that only code can pass, such as a function or an object with methods. */
 export const codeValue = <T>(allowed: string, isValid: (value: unknown) => boolean): Kind<T> => ({
@@ -122,6 +124,8 @@ export const codeValue = <T>(allowed: string, isValid: (value: unknown) => boole
   schema: {},
   parse: (value) => (isValid(value) ? (value as T) : undefined),
 })
+
+export const abortSignal: Kind<AbortSignal> = codeValue('an AbortSignal', (value) => value instanceof AbortSignal)
 
 export const callback: Kind<(...values: never) => unknown> = codeValue(
   'a function',

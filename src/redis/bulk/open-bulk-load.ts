@@ -1,8 +1,9 @@
 import { createReadStream } from 'node:fs'
 import type { Writable } from 'node:stream'
 import { FluxGateError, messageOf } from '../../core/errors.js'
-import { omitUndefined } from '../../core/omit-undefined.js'
-import { oneOf, wholeNumber } from '../../validation/kinds.js'
+import { abortSignal, boolean, callback, codeValue, oneOf, text, wholeNumber } from '../../validation/kinds.js'
+import { argumentInvalid, checkArgument } from '../../validation/options.js'
+import { object } from '../../validation/structures.js'
 import { type RedisOptions, redisTarget } from '../client/open/target.js'
 import {
   type BulkInput as BulkChunks,
@@ -49,47 +50,37 @@ export function bulkCheck(input: BulkInput, options: BulkOptions = {}): Promise<
 }
 
 async function run(destination: () => BulkDestination, input: BulkInput, options: BulkOptions): Promise<BulkReport> {
-  checkOptions(options)
+  checkArgument('options', options, bulkOptions)
   if (typeof input === 'string' && options.format === undefined)
-    throw invalid('format', undefined, `one of ${bulkFormats.join(', ')} if the input is a file`)
-  if (!isReadable(input)) throw invalid('input', input, 'a file path, bytes with a format, or an iterable of commands')
+    throw argumentInvalid('options.format', undefined, `one of ${bulkFormats.join(', ')} if the input is a file`)
+  checkArgument('input', input, readable)
   return loadInto(destination(), chunksOf(input), options)
 }
 
 export const chunksOf = (input: BulkInput): BulkChunks => (typeof input === 'string' ? fileChunks(input) : input)
 
-const isReadable = (input: unknown): boolean =>
-  typeof input === 'string' ||
-  (typeof input === 'object' && input !== null && (Symbol.asyncIterator in input || Symbol.iterator in input))
+const readable = codeValue<BulkInput>(
+  'a file path, bytes with a format, or an iterable of commands',
+  (input) =>
+    typeof input === 'string' ||
+    (typeof input === 'object' && input !== null && (Symbol.asyncIterator in input || Symbol.iterator in input)),
+)
 
-const kinds = {
-  format: oneOf(bulkFormats),
-  fromLine: wholeNumber(1, Number.MAX_SAFE_INTEGER),
-  ratePerSecond: wholeNumber(1, 1_000_000_000),
-  maxFailures: wholeNumber(0, 1_000_000),
-  silenceMs: wholeNumber(1, 86_400_000),
-}
-
-const names = [...Object.keys(kinds), 'command', 'delimiter', 'fast', 'signal', 'onProgress']
-
-function checkOptions(options: BulkOptions): void {
-  for (const [name, value] of Object.entries(omitUndefined(options))) {
-    if (!names.includes(name))
-      throw new FluxGateError(
-        'FLUXGATE_ARGUMENT_INVALID',
-        `Unknown option ${JSON.stringify(name)}. Allowed options: ${names.join(', ')}.`,
-      )
-    if (!Object.hasOwn(kinds, name)) continue
-    const { parse, allowed } = kinds[name as keyof typeof kinds]
-    if (parse(value) === undefined) throw invalid(name, value, allowed)
-  }
-}
-
-const invalid = (name: string, found: unknown, allowed: string): FluxGateError =>
-  new FluxGateError(
-    'FLUXGATE_ARGUMENT_INVALID',
-    `${name} must be ${allowed}; received ${found === undefined ? 'nothing' : JSON.stringify(found)}.`,
-  )
+const bulkOptions = object(
+  {},
+  {
+    format: oneOf(bulkFormats),
+    command: text,
+    delimiter: text,
+    fromLine: wholeNumber(1, Number.MAX_SAFE_INTEGER),
+    fast: boolean,
+    ratePerSecond: wholeNumber(1, 1_000_000_000),
+    maxFailures: wholeNumber(0, 1_000_000),
+    silenceMs: wholeNumber(1, 86_400_000),
+    signal: abortSignal,
+    onProgress: callback,
+  },
+)
 
 async function* fileChunks(path: string): AsyncGenerator<Uint8Array> {
   try {

@@ -42,7 +42,7 @@ const run = (script: Script, connection: Caller, arg: string, route = 0): Promis
 describe('Script', () => {
   it('sends EVALSHA in the same turn and EVAL only if the server lacks the script', async () => {
     const { connection, sent, answer } = fakeServer()
-    const script = new Script('text', 'sha')
+    const script = new Script({ sha: 'sha', source: 'text' })
     const first = run(script, connection, 'a')
     expect(sent).toEqual(['EVALSHA a'])
     await answer()
@@ -56,7 +56,7 @@ describe('Script', () => {
 
   it('sends the source once for concurrent calls and keeps their order', async () => {
     const { connection, sent, answer } = fakeServer()
-    const script = new Script('text', 'sha')
+    const script = new Script({ sha: 'sha', source: 'text' })
     const calls = ['a', 'b', 'c'].map((arg) => run(script, connection, arg))
     await answer()
     // This call is made while the EVAL is in flight.
@@ -70,7 +70,7 @@ describe('Script', () => {
 
   it('sends the source once more if the server loses it again', async () => {
     const { connection, sent, answer, forget } = fakeServer()
-    const script = new Script('text', 'sha')
+    const script = new Script({ sha: 'sha', source: 'text' })
     const calls = ['a', 'b', 'c'].map((arg) => run(script, connection, arg))
     await answer()
     await answer()
@@ -93,7 +93,7 @@ describe('Script', () => {
 
   it('sends the source to each route separately', async () => {
     const { connection, sent, answer } = fakeServer()
-    const script = new Script('text', 'sha')
+    const script = new Script({ sha: 'sha', source: 'text' })
     const calls = [run(script, connection, 'a', 1), run(script, connection, 'b', 2)]
     await answer()
     expect(sent.slice(2)).toEqual(['EVAL a', 'EVAL b'])
@@ -109,7 +109,7 @@ describe('Script', () => {
         throw new Error('OOM command not allowed')
       },
     }
-    await expect(run(new Script('text', 'sha'), connection, 'a')).rejects.toThrow('OOM')
+    await expect(run(new Script({ sha: 'sha', source: 'text' }), connection, 'a')).rejects.toThrow('OOM')
     expect(sent).toEqual(['EVALSHA'])
   })
 
@@ -121,7 +121,7 @@ describe('Script', () => {
         throw new Error(name === 'EVAL' ? 'LOADING' : 'NOSCRIPT')
       },
     }
-    const script = new Script('text', 'sha')
+    const script = new Script({ sha: 'sha', source: 'text' })
     const calls = await Promise.allSettled(['a', 'b'].map((arg) => run(script, connection, arg)))
     expect(calls).toMatchObject(Array(2).fill({ status: 'rejected', reason: { message: 'LOADING' } }))
     expect(sent).toEqual(['EVALSHA', 'EVALSHA', 'EVAL', 'EVALSHA', 'EVAL'])

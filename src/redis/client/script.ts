@@ -1,19 +1,23 @@
 import type { RedisConnection } from './connection.js'
 import { isNoScript } from './connection-errors.js'
 
+/** The source of a script and its SHA-1 digest. */
+export interface LuaSource {
+  readonly sha: string
+  readonly source: string
+}
+
 /**
  * A Lua script that is called by its SHA-1 digest. If a server does not have the script, such as after a restart or a
  * flush, the first call that fails sends the source once. Other calls wait for it and then use the digest again, in order.
  */
 export class Script {
-  readonly #source: string
-  readonly #sha: string
+  readonly #lua: LuaSource
   /** Pending EVAL calls by route. */
   readonly #loading = new Map<number, Promise<unknown>>()
 
-  constructor(source: string, sha: string) {
-    this.#source = source
-    this.#sha = sha
+  constructor(lua: LuaSource) {
+    this.#lua = lua
   }
 
   /**
@@ -31,13 +35,13 @@ export class Script {
       const loading = this.#loading.get(route)
       if (loading !== undefined) await loading.catch(() => {})
       try {
-        return await connection.call(keys[0] as string, ['EVALSHA', this.#sha, ...call], true)
+        return await connection.call(keys[0] as string, ['EVALSHA', this.#lua.sha, ...call], true)
       } catch (error) {
         if (!isNoScript(error)) throw error
       }
       // The loop ends: each iteration means that another call has sent the source and finished.
       if (!this.#loading.has(route))
-        return this.#load(route, connection.call(keys[0] as string, ['EVAL', this.#source, ...call], true))
+        return this.#load(route, connection.call(keys[0] as string, ['EVAL', this.#lua.source, ...call], true))
     }
   }
 

@@ -1,9 +1,9 @@
 import { closeOnError } from '../../core/close-on-error.js'
-import { checkRange } from '../../core/range.js'
+import { checkArgument } from '../../validation/options.js'
 import { connectRedis, type RedisPlace } from '../client/connect-redis.js'
 import type { RedisConnection } from '../client/connection.js'
 import { createHoldable, fairUnsupported, type Holdable } from './holdable.js'
-import { checkOptions, invalid, type LockOptions, lockNames } from './options.js'
+import { invalid, type LockOptions, lockOptions, quorumOptions, semaphoreOptions } from './options.js'
 import { QuorumLockBackend } from './quorum-backend.js'
 import { RedisLockBackend } from './redis-backend.js'
 import { callTimeout, createRedisLock, type RedisLock } from './redis-lock.js'
@@ -36,7 +36,7 @@ export interface SemaphoreOptions extends LockOptions {
  * ```
  */
 export function redisLock(where: RedisPlace, options: LockOptions = {}): RedisLock {
-  checkOptions('redisLock', options, lockNames)
+  checkArgument('options', options, lockOptions)
   return createRedisLock(connectRedis(where, options.timeoutMs), options)
 }
 
@@ -50,10 +50,8 @@ export function redisLock(where: RedisPlace, options: LockOptions = {}): RedisLo
 export function quorumLock(where: readonly RedisPlace[], options: QuorumOptions = {}): Holdable {
   if (!Array.isArray(where) || where.length === 0)
     throw invalid('quorumLock needs a non-empty list of Redis servers as its first argument.')
-  const { retryMs = 100, ...others } = options ?? {}
-  checkRange('retryMs', retryMs, 1, 60_000)
-  checkOptions('quorumLock', others, lockNames)
-  const { prefix = 'fluxgate', timeoutMs, ...defaults } = others
+  checkArgument('options', options, quorumOptions)
+  const { prefix = 'fluxgate', timeoutMs, retryMs = 100, ...defaults } = options
   if (defaults.fair) throw fairUnsupported()
   const instanceMs = (ttlMs: number): number => Math.max(5, Math.min(timeoutMs ?? 500, ttlMs / 20))
   const connections: RedisConnection[] = []
@@ -81,11 +79,8 @@ export function quorumLock(where: readonly RedisPlace[], options: QuorumOptions 
  * @throws `FLUXGATE_ARGUMENT_INVALID` if an option is invalid.
  */
 export function redisSemaphore(where: RedisPlace, options: SemaphoreOptions): Holdable {
-  const { permits, ...others } = options ?? {}
-  if (!Number.isInteger(permits)) throw invalid(`permits must be an integer; received ${String(permits)}.`)
-  checkRange('permits', permits, 1, 1_000_000)
-  checkOptions('redisSemaphore', others, lockNames)
-  const { prefix = 'fluxgate', timeoutMs, ...defaults } = others
+  checkArgument('options', options, semaphoreOptions)
+  const { permits, prefix = 'fluxgate', timeoutMs, ...defaults } = options
   const connection = connectRedis(where, timeoutMs)
   return createHoldable({
     backend: new SemaphoreBackend(connection, prefix, permits),

@@ -36,8 +36,8 @@ end
 export function guardedScript(lua: string): GuardedScript {
   if (typeof lua !== 'string' || lua === '')
     throw invalid('guardedScript must receive the source of a Lua script as a non-empty string.')
-  const text = guard + lua
-  return { script: new Script(text, createHash('sha1').update(text).digest('hex')) }
+  const source = guard + lua
+  return { script: new Script({ sha: createHash('sha1').update(source).digest('hex'), source }) }
 }
 
 export function runGuarded(connection: RedisConnection, locks: RedisLockBackend): RunGuarded {

@@ -1,12 +1,14 @@
 import { randomUUID } from 'node:crypto'
 import { FluxGateError } from '../../core/errors.js'
 import { omitUndefined } from '../../core/omit-undefined.js'
+import { callback } from '../../validation/kinds.js'
+import { checkArgument } from '../../validation/options.js'
 import { acquire } from './acquire.js'
 import type { LockBackend } from './backend.js'
 import { type HeldGroup, Hold, type RunGuarded } from './hold.js'
 import { checkNames } from './keys.js'
 import { Lease } from './lease.js'
-import { type AcquireOptions, acquireNames, checkOptions, type HoldOptions, invalid } from './options.js'
+import { type AcquireOptions, acquireOptions, type HoldOptions, invalid } from './options.js'
 import type { Waiters } from './waiters.js'
 
 /** The work that `using` runs. `signal` aborts when the hold is lost or the caller's signal aborts. */
@@ -72,7 +74,7 @@ export function createHoldable(parts: LockParts): Holdable {
     options: AcquireOptions,
     defaults: HoldOptions = parts.defaults,
   ): Promise<Hold | undefined> {
-    checkOptions('a hold', options, acquireNames)
+    checkArgument('options', options, acquireOptions)
     assertOpen()
     const { ttlMs, waitMs, fair, watchdog } = { ...defaultOptions, ...defaults, ...omitUndefined(options) }
     if (fair && parts.waiters === undefined) throw fairUnsupported()
@@ -115,7 +117,7 @@ export function createHoldable(parts: LockParts): Holdable {
     async using<T>(names: string | readonly string[], ...rest: [Work<T>] | [AcquireOptions, Work<T>]): Promise<T> {
       const [options, work] = rest.length === 1 ? [{}, rest[0]] : rest
       // Validated before anything is acquired.
-      if (typeof work !== 'function') throw invalid(`work must be a function; received ${String(work)}.`)
+      checkArgument('work', work, callback)
       const held = await lock.acquire(names, options)
       try {
         const signal = options.signal ? AbortSignal.any([held.signal, options.signal]) : held.signal

@@ -1,5 +1,13 @@
 import { FluxGateError } from '../../core/errors.js'
-import { checkRange, longestWaitMs } from '../../core/range.js'
+import {
+  abortSignal,
+  boolean,
+  milliseconds,
+  millisecondsBetween,
+  textMatching,
+  wholeNumber,
+} from '../../validation/kinds.js'
+import { object } from '../../validation/structures.js'
 
 /** Options for all holds of a lock. Each hold can override them. */
 export interface HoldOptions {
@@ -30,29 +38,13 @@ export interface LockOptions extends HoldOptions {
 }
 
 const longestTtlMs = 86_400_000
-const holdNames = ['ttlMs', 'waitMs', 'fair', 'watchdog']
-export const acquireNames: readonly string[] = [...holdNames, 'owner', 'signal']
-export const lockNames: readonly string[] = [...holdNames, 'prefix', 'timeoutMs']
+const characters = textMatching('a non-empty string', /./s)
+const hold = { ttlMs: millisecondsBetween(10, longestTtlMs), waitMs: milliseconds, fair: boolean, watchdog: boolean }
+const lock = { ...hold, prefix: characters, timeoutMs: millisecondsBetween(1, longestTtlMs) }
 
-/** Validates options. Unknown names are rejected, so that a misspelt option is not silently ignored. */
-export function checkOptions(what: string, options: LockOptions & AcquireOptions, names: readonly string[]): void {
-  if (typeof options !== 'object' || options === null)
-    throw invalid(`The options of ${what} must be an object; received ${String(options)}.`)
-  for (const name of Object.keys(options))
-    if (!names.includes(name))
-      throw invalid(`Unknown option ${JSON.stringify(name)} of ${what}. Use one of ${names.join(', ')}.`)
-  const { ttlMs, waitMs, timeoutMs, prefix, owner, fair, watchdog, signal } = options
-  if (ttlMs !== undefined) checkRange('ttlMs', ttlMs, 10, longestTtlMs)
-  if (waitMs !== undefined) checkRange('waitMs', waitMs, 0, longestWaitMs)
-  if (timeoutMs !== undefined) checkRange('timeoutMs', timeoutMs, 1, longestTtlMs)
-  for (const [name, text] of Object.entries({ prefix, owner }))
-    if (text !== undefined && (typeof text !== 'string' || text === ''))
-      throw invalid(`${name} must be a non-empty string; received ${String(text)}.`)
-  for (const [name, flag] of Object.entries({ fair, watchdog }))
-    if (flag !== undefined && typeof flag !== 'boolean')
-      throw invalid(`${name} must be true or false; received ${String(flag)}.`)
-  if (signal !== undefined && !(signal instanceof AbortSignal))
-    throw invalid(`signal must be an AbortSignal; received ${String(signal)}.`)
-}
+export const acquireOptions = object({}, { ...hold, owner: characters, signal: abortSignal })
+export const lockOptions = object({}, lock)
+export const quorumOptions = object({}, { ...lock, retryMs: millisecondsBetween(1, 60_000) })
+export const semaphoreOptions = object({ permits: wholeNumber(1, 1_000_000) }, lock)
 
 export const invalid = (message: string): FluxGateError => new FluxGateError('FLUXGATE_ARGUMENT_INVALID', message)

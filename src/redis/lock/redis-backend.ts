@@ -3,16 +3,7 @@ import { integerReply, integersReply } from '../client/replies.js'
 import { Script } from '../client/script.js'
 import { type Denied, fenceMs, type Granted, type LockBackend, type LockRequest, queueSlotMs } from './backend.js'
 import { type LockKeys, lockKeys } from './keys.js'
-import {
-  acquireScript,
-  acquireSha,
-  extendScript,
-  extendSha,
-  releaseScript,
-  releaseSha,
-  unlockScript,
-  unlockSha,
-} from './lua/scripts.generated.js'
+import { acquireScript, extendScript, releaseScript, unlockScript } from './lua/scripts.generated.js'
 
 /** The state of a held lock. */
 export interface LockState {
@@ -29,10 +20,10 @@ export interface LockState {
 export class RedisLockBackend implements LockBackend {
   readonly #connection: RedisConnection
   readonly #prefix: string
-  readonly #acquire = new Script(acquireScript, acquireSha)
-  readonly #extend = new Script(extendScript, extendSha)
-  readonly #release = new Script(releaseScript, releaseSha)
-  readonly #unlock = new Script(unlockScript, unlockSha)
+  readonly #acquire = new Script(acquireScript)
+  readonly #extend = new Script(extendScript)
+  readonly #release = new Script(releaseScript)
+  readonly #unlock = new Script(unlockScript)
 
   constructor(connection: RedisConnection, prefix: string) {
     this.#connection = connection

@@ -3,14 +3,7 @@ import { integerReply } from '../client/replies.js'
 import { Script } from '../client/script.js'
 import { type Denied, fenceMs, type Granted, type LockBackend, type LockRequest, queueSlotMs } from './backend.js'
 import { type LockKeys, lockKeys } from './keys.js'
-import {
-  semaphoreAcquireScript,
-  semaphoreAcquireSha,
-  semaphoreExtendScript,
-  semaphoreExtendSha,
-  semaphoreReleaseScript,
-  semaphoreReleaseSha,
-} from './lua/scripts.generated.js'
+import { semaphoreAcquireScript, semaphoreExtendScript, semaphoreReleaseScript } from './lua/scripts.generated.js'
 import { parseOutcome } from './redis-backend.js'
 
 /** Semaphores on one Redis deployment. Each permit has its own lease, which expires by the clock of the server. */
@@ -18,9 +11,9 @@ export class SemaphoreBackend implements LockBackend {
   readonly #connection: RedisConnection
   readonly #prefix: string
   readonly #permits: number
-  readonly #acquire = new Script(semaphoreAcquireScript, semaphoreAcquireSha)
-  readonly #extend = new Script(semaphoreExtendScript, semaphoreExtendSha)
-  readonly #release = new Script(semaphoreReleaseScript, semaphoreReleaseSha)
+  readonly #acquire = new Script(semaphoreAcquireScript)
+  readonly #extend = new Script(semaphoreExtendScript)
+  readonly #release = new Script(semaphoreReleaseScript)
 
   constructor(connection: RedisConnection, prefix: string, permits: number) {
     this.#connection = connection

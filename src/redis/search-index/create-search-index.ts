@@ -1,9 +1,7 @@
-import { FluxGateError } from '../../core/errors.js'
-import { longestWaitMs } from '../../core/range.js'
-import { keyPrefix } from '../../validation/kinds.js'
+import { checkArgument } from '../../validation/options.js'
 import { connectRedis } from '../client/connect-redis.js'
 import type { RedisOptions } from '../client/open/target.js'
-import { type IndexDefinition, readDefinition } from './definition.js'
+import { type IndexDefinition, readDefinition, searchIndexOptions } from './definition.js'
 import { IndexCalls } from './index-calls.js'
 import { SearchIndex } from './search-index.js'
 
@@ -24,13 +22,8 @@ export function searchIndex<Item extends object = Record<string, unknown>>(
   where: string | RedisOptions | object,
   options: SearchIndexOptions,
 ): SearchIndex<Item> {
-  if (typeof options !== 'object' || options === null) throw invalid('options', 'an object that names the index')
-  const { prefix = 'fluxgate', timeoutMs = 5_000, ...definition } = options
-  if (keyPrefix.parse(prefix) === undefined) throw invalid('prefix', keyPrefix.allowed)
-  if (!(timeoutMs >= 1 && timeoutMs <= longestWaitMs)) throw invalid('timeoutMs', `a number from 1 to ${longestWaitMs}`)
-  const read = readDefinition(definition)
-  return new SearchIndex<Item>(new IndexCalls(connectRedis(where, timeoutMs), prefix, read, timeoutMs))
+  checkArgument('options', options, searchIndexOptions)
+  const { prefix = 'fluxgate', timeoutMs = 5_000 } = options
+  const definition = readDefinition(options)
+  return new SearchIndex<Item>(new IndexCalls(connectRedis(where, timeoutMs), prefix, definition, timeoutMs))
 }
-
-const invalid = (name: string, expected: string): FluxGateError =>
-  new FluxGateError('FLUXGATE_ARGUMENT_INVALID', `${name} must be ${expected}.`)

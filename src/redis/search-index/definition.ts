@@ -1,5 +1,11 @@
 import { createHash } from 'node:crypto'
-import { FluxGateError } from '../../core/errors.js'
+import { longestWaitMs } from '../../core/range.js'
+import { isObject } from '../../validation/fields.js'
+import { placeOf } from '../../validation/issues.js'
+import { type Kinds, readValue, structured, wrongValue } from '../../validation/kind.js'
+import { codeValue, keyPrefix, millisecondsBetween, oneOf, textMatching, wholeNumber } from '../../validation/kinds.js'
+import { argumentInvalid } from '../../validation/options.js'
+import { list, object } from '../../validation/structures.js'
 
 /** Indexes a number in numeric order. Records without the member are not in the index of this field. */
 export interface NumberField {
@@ -71,69 +77,77 @@ export interface ReadDefinition {
 }
 
 export const mostFields = 32
-const allowedName = /^[\w.:-]{1,64}$/
 
-const invalid = (place: string, allowed: string): FluxGateError =>
-  new FluxGateError('FLUXGATE_ARGUMENT_INVALID', `${place} must be ${allowed}.`)
+const fieldName = textMatching('a name of 1 to 64 letters, digits, and . _ - :', /^[\w.:-]{1,64}$/)
+const member = textMatching('the name of a member', /./s)
+const from = { from: member }
 
-const unknown = (place: string, allowed: readonly string[]): FluxGateError =>
-  new FluxGateError('FLUXGATE_ARGUMENT_INVALID', `Unknown option ${place}. Use one of ${allowed.join(', ')}.`)
+/** The members of a field by its kind: required ones, then optional ones. */
+const fieldMembers: Readonly<Record<IndexField['kind'], readonly [required: Kinds, optional: Kinds]>> = {
+  number: [{}, from],
+  text: [{}, from],
+  tags: [{}, from],
+  suggest: [{}, { ...from, weight: member }],
+  composite: [{ of: list(member, { max: 8 }) }, {}],
+}
+const fieldKind = oneOf(Object.keys(fieldMembers) as IndexField['kind'][])
 
-const definitionOptions = ['name', 'fields', 'recent', 'maxRecords', 'evict']
+const field = structured<IndexField>(`an object whose kind is ${fieldKind.allowed}`, {}, (value, path, issues) => {
+  const kind = isObject(value) ? fieldKind.parse(value.kind) : undefined
+  if (kind === undefined) {
+    issues.add(path, wrongValue(value, field.allowed))
+    return undefined
+  }
+  const [required, optional] = fieldMembers[kind]
+  return readValue(object({ kind: fieldKind, ...required }, optional), value, path, issues) as IndexField | undefined
+})
 
+const indexFields = structured<NonNullable<IndexDefinition['fields']>>(
+  `an object with up to ${mostFields} fields`,
+  {},
+  (value, path, issues) => {
+    if (!isObject(value) || Object.keys(value).length > mostFields) {
+      issues.add(path, wrongValue(value, indexFields.allowed))
+      return undefined
+    }
+    for (const [name, given] of Object.entries(value)) {
+      if (fieldName.parse(name) === undefined) issues.add(placeOf(path, name), wrongValue(name, fieldName.allowed))
+      else readValue(field, given, placeOf(path, name), issues)
+    }
+    return value as NonNullable<IndexDefinition['fields']>
+  },
+)
+
+const eviction = codeValue<NonNullable<IndexDefinition['evict']>>(
+  '"oldest", or { least } with the name of a number field',
+  (value) => value === 'oldest' || (isObject(value) && typeof value.least === 'string'),
+)
+
+/** The options of `searchIndex`: the definition and those of its calls. */
+export const searchIndexOptions = object(
+  { name: fieldName },
+  {
+    fields: indexFields,
+    recent: wholeNumber(0, 1_000),
+    maxRecords: wholeNumber(1, 100_000_000),
+    evict: eviction,
+    prefix: keyPrefix,
+    timeoutMs: millisecondsBetween(1, longestWaitMs),
+  },
+  { allowed: 'an object that names the index' },
+)
+
+/** Completes a definition that `searchIndexOptions` has validated. */
 export function readDefinition(definition: IndexDefinition): ReadDefinition {
-  const {
-    name,
-    fields: fieldOptions = {},
-    recent = 100,
-    maxRecords = 1_000_000,
-    evict = 'oldest',
-    ...others
-  } = definition
-  const [other] = Object.keys(others)
-  if (other !== undefined) throw unknown(other, definitionOptions)
-  if (typeof name !== 'string' || !allowedName.test(name)) throw invalid('name', '1 to 64 letters, digits, and . _ - :')
-  if (!isWhole(recent, 0, 1_000)) throw invalid('recent', 'a whole number from 0 to 1000')
-  if (!isWhole(maxRecords, 1, 100_000_000)) throw invalid('maxRecords', 'a whole number from 1 to 100000000')
-  const fields = Object.entries(fieldOptions).map(([field, value]) => ({ ...readField(field, value), name: field }))
-  if (fields.length > mostFields) throw invalid('fields', `an object with up to ${mostFields} fields`)
-  const least =
-    evict === 'oldest' ? -1 : fields.findIndex((field) => field.name === evict.least && field.kind === 'number')
-  if (evict !== 'oldest' && least < 0) throw invalid('evict', '"oldest", or { least } with the name of a number field')
+  const { name, recent = 100, maxRecords = 1_000_000, evict = 'oldest' } = definition
+  const fields = Object.entries(definition.fields ?? {}).map(([name, given]) => ({ ...given, name }))
+  const least = fields.findIndex(({ name, kind }) => evict !== 'oldest' && name === evict.least && kind === 'number')
+  if (evict !== 'oldest' && least < 0) throw argumentInvalid('options.evict', evict, eviction.allowed)
   const fingerprint = createHash('sha256')
-    .update(JSON.stringify([fields.map((field) => Object.entries(field).sort(byName)), recent]))
+    .update(JSON.stringify([fields.map((each) => Object.entries(each).sort(byName)), recent]))
     .digest('hex')
     .slice(0, 16)
   return { name, fields, recent, maxRecords, least: least < 0 ? '' : String(least), fingerprint }
 }
 
 const byName = ([one]: [string, unknown], [other]: [string, unknown]): number => (one < other ? -1 : 1)
-
-const isWhole = (value: unknown, from: number, to: number): boolean =>
-  Number.isSafeInteger(value) && (value as number) >= from && (value as number) <= to
-
-const membersOfKind: Readonly<Record<IndexField['kind'], readonly string[]>> = {
-  number: ['from'],
-  text: ['from'],
-  tags: ['from'],
-  suggest: ['from', 'weight'],
-  composite: ['of'],
-}
-
-function readField(name: string, field: IndexField): IndexField {
-  const place = `fields.${name}`
-  if (!allowedName.test(name)) throw invalid(place, 'named with 1 to 64 letters, digits, and . _ - :')
-  const kinds = Object.keys(membersOfKind).join(', ')
-  if (typeof field !== 'object' || field === null || !Object.hasOwn(membersOfKind, field.kind))
-    throw invalid(place, `an object whose kind is one of ${kinds}`)
-  const { kind, ...members } = field
-  for (const [member, value] of Object.entries(members)) {
-    if (!membersOfKind[kind].includes(member)) throw unknown(`${place}.${member}`, membersOfKind[kind])
-    const isList = member === 'of' && Array.isArray(value) && value.length >= 1 && value.length <= 8
-    const names: readonly unknown[] = isList ? value : [value]
-    if ((member === 'of') !== isList || names.some((each) => typeof each !== 'string' || each === ''))
-      throw invalid(`${place}.${member}`, member === 'of' ? 'a list of 1 to 8 member names' : 'the name of a member')
-  }
-  if (kind === 'composite' && field.of === undefined) throw invalid(`${place}.of`, 'a list of 1 to 8 member names')
-  return field
-}

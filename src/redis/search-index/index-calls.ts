@@ -5,18 +5,7 @@ import { isByteReply, unexpectedReply } from '../client/replies.js'
 import { Script } from '../client/script.js'
 import { within } from '../client/within.js'
 import type { ReadDefinition } from './definition.js'
-import {
-  editScript,
-  editSha,
-  pageScript,
-  pageSha,
-  readScript,
-  readSha,
-  suggestScript,
-  suggestSha,
-  turnScript,
-  turnSha,
-} from './lua/scripts.generated.js'
+import { editScript, pageScript, readScript, suggestScript, turnScript } from './lua/scripts.generated.js'
 
 type ScriptName = 'edit' | 'page' | 'suggest' | 'read' | 'turn'
 export type Reply = number | Buffer | null | readonly (number | Buffer)[]
@@ -29,11 +18,11 @@ export class IndexCalls {
   readonly #slot: number
   readonly #timeoutMs: number
   readonly #scripts = {
-    edit: new Script(editScript, editSha),
-    page: new Script(pageScript, pageSha),
-    suggest: new Script(suggestScript, suggestSha),
-    read: new Script(readScript, readSha),
-    turn: new Script(turnScript, turnSha),
+    edit: new Script(editScript),
+    page: new Script(pageScript),
+    suggest: new Script(suggestScript),
+    read: new Script(readScript),
+    turn: new Script(turnScript),
   }
 
   constructor(connection: RedisConnection, prefix: string, definition: ReadDefinition, timeoutMs: number) {

@@ -1,9 +1,9 @@
-import { FluxGateError } from '../../core/errors.js'
+import { anyValue, oneOf, text, wholeNumber } from '../../validation/kinds.js'
+import { argumentInvalid, checkArgument } from '../../validation/options.js'
+import { object } from '../../validation/structures.js'
 import type { ReadDefinition } from './definition.js'
 import { checkText, entryIssue, type Part, partBytes } from './entries.js'
 import { endOfPrefix, textBytes } from './ordered-bytes.js'
-
-const invalid = (message: string): FluxGateError => new FluxGateError('FLUXGATE_ARGUMENT_INVALID', message)
 
 /** A query of `SearchIndex.find`. Bounds apply to the field `by`, in a composite field to the member after `equals`. */
 export interface FindQuery {
@@ -33,39 +33,36 @@ export interface FindQuery {
 
 type Argument = string | Buffer
 
-const names: Readonly<Record<keyof FindQuery, true>> = {
-  by: true,
-  equals: true,
-  from: true,
-  above: true,
-  to: true,
-  below: true,
-  prefix: true,
-  tagged: true,
-  order: true,
-  limit: true,
-  cursor: true,
-}
+/** Bounds, tags and cursor depend on the field, so they are validated with it. */
+const findQuery = object(
+  { by: text },
+  {
+    equals: anyValue,
+    from: anyValue,
+    above: anyValue,
+    to: anyValue,
+    below: anyValue,
+    prefix: anyValue,
+    tagged: anyValue,
+    order: oneOf(['ascending', 'descending']),
+    limit: wholeNumber(1, 1_000),
+    cursor: anyValue,
+  },
+  { allowed: 'an object with the name of a field in by' },
+)
 
 /** Returns the arguments of page.lua that follow the fingerprint. */
 export function pageArguments(definition: ReadDefinition, query: FindQuery): Argument[] {
-  if (typeof query !== 'object' || query === null) throw entryIssue('query', 'an object with the name of a field in by')
-  // A misspelt bound would otherwise return all records.
-  for (const name of Object.keys(query))
-    if (!Object.hasOwn(names, name))
-      throw invalid(`Unknown option ${name}. Use one of ${Object.keys(names).join(', ')}.`)
+  // Also rejects a misspelt bound, which would otherwise return all records.
+  checkArgument('query', query, findQuery)
   const { by, tagged = {}, order = 'ascending', limit = 20, cursor } = query
   const number = definition.fields.findIndex(({ name }) => name === by)
   const field = definition.fields[number]
   if (field === undefined || field.kind === 'suggest') {
     const names = definition.fields.filter(({ kind }) => kind !== 'suggest').map(({ name }) => name)
-    throw entryIssue(
-      'by',
-      names.length === 0 ? 'a field, but the index has none to find by' : `one of ${names.join(', ')}`,
-    )
+    const allowed = names.length === 0 ? 'a field, but the index has none to find by' : `one of ${names.join(', ')}`
+    throw argumentInvalid('query.by', by, allowed)
   }
-  if (order !== 'ascending' && order !== 'descending') throw entryIssue('order', 'ascending or descending')
-  checkLimit(limit, 1_000)
   const seen = readCursor(cursor, cursorMark(number, order))
   const bounds =
     field.kind === 'number' ? scoreBounds(query) : behindCursor(placeBounds(query, partsOf(field)), order, seen)
@@ -77,11 +74,6 @@ export function pageArguments(definition: ReadDefinition, query: FindQuery): Arg
 }
 
 const partsOf = (field: ReadDefinition['fields'][number]): number => (field.kind === 'composite' ? field.of.length : 1)
-
-export function checkLimit(limit: unknown, most: number): void {
-  if (!Number.isSafeInteger(limit) || (limit as number) < 1 || (limit as number) > most)
-    throw entryIssue('limit', `a whole number from 1 to ${most}`)
-}
 
 /** The key of a tag's set, without the generation. */
 export function tagSet({ fields }: ReadDefinition, name: string, tag: unknown): string {

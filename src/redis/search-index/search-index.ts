@@ -1,8 +1,10 @@
 import { FluxGateError } from '../../core/errors.js'
+import { callback, wholeNumber } from '../../validation/kinds.js'
+import { checkArgument } from '../../validation/options.js'
 import { checkText, entriesOf, entryIssue, idBytes } from './entries.js'
 import type { IndexCalls, Reply } from './index-calls.js'
 import { textBytes, textOfBytes } from './ordered-bytes.js'
-import { checkLimit, cursorMark, type FindQuery, pageArguments, tagSet, writeCursor } from './query.js'
+import { cursorMark, type FindQuery, pageArguments, tagSet, writeCursor } from './query.js'
 import { type RebuildReport, rebuildIndex, sweep } from './rebuild.js'
 import { type VerifyReport, verifyIndex } from './verify.js'
 
@@ -27,6 +29,7 @@ export interface Suggestion {
 }
 
 const maxBytes = 262_144
+const pageSize = wholeNumber(1, 1_000)
 /** The maximum number of attempts of an update that conflicts with concurrent changes. */
 const maxAttempts = 50
 
@@ -59,8 +62,7 @@ export class SearchIndex<Item extends object> {
    * `undefined`. Rejects with `FLUXGATE_STORE_FAILED` after 50 conflicts.
    */
   async update(id: string, change: (record: Item) => Item | undefined): Promise<Item | undefined> {
-    if (typeof change !== 'function')
-      throw entryIssue('change', 'a function that receives the record and returns the new one')
+    checkArgument('change', change, callback)
     for (let attempt = 0; attempt < maxAttempts; attempt++) {
       const [, document] = await this.#read('GET', [idBytes(id)])
       if (document === undefined) return undefined
@@ -105,7 +107,7 @@ export class SearchIndex<Item extends object> {
   async suggest(field: string, prefix: string, limit = 10): Promise<readonly Suggestion[]> {
     const number = this.#calls.definition.fields.findIndex(({ name, kind }) => name === field && kind === 'suggest')
     if (number < 0) throw entryIssue('field', 'a suggest field of the index')
-    checkLimit(limit, 50)
+    checkArgument('limit', limit, wholeNumber(1, 50))
     const args = [String(number), textBytes(checkText(prefix, 'prefix', 255)), String(limit)]
     const [, ...rows] = listOf(await this.#calls.run('suggest', 'complete a prefix', args))
     return pairs(rows).map(([term, count]) => ({ term: textOfBytes(term as Buffer), count: Number(count) }))
@@ -116,14 +118,14 @@ export class SearchIndex<Item extends object> {
     count: number,
     tagged?: { readonly field: string; readonly tag: string },
   ): Promise<readonly Found<Item>[]> {
-    checkLimit(count, 1_000)
+    checkArgument('count', count, pageSize)
     return itemsOf(await this.#read('SAMPLE', [String(count), ...this.#tagSet(tagged)]))
   }
 
   /** The last written records, newest first. Limited by the option `recent` of the definition. */
   async recent(limit = this.#calls.definition.recent): Promise<readonly Found<Item>[]> {
     if (limit === 0) return []
-    checkLimit(limit, 1_000)
+    checkArgument('limit', limit, pageSize)
     return itemsOf(await this.#read('RECENT', [String(limit)]))
   }
 

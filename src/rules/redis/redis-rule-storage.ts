@@ -20,18 +20,7 @@ import type {
 } from '../store/rule-storage.js'
 import { announcementMessage } from './announcing-provider.js'
 import { ChangeSubscriber } from './change-subscriber.js'
-import {
-  commitScript,
-  commitSha,
-  findScript,
-  findSha,
-  readScript,
-  readSha,
-  stageScript,
-  stageSha,
-  swapScript,
-  swapSha,
-} from './lua/scripts.generated.js'
+import { commitScript, findScript, readScript, stageScript, swapScript } from './lua/scripts.generated.js'
 import { ruleTrigrams, searchTrigrams } from './trigrams.js'
 
 export interface RedisRuleStorageOptions {
@@ -57,13 +46,7 @@ const rulesPerCall = 100
 const stagingTtlMs = 10 * 60_000
 const maxReads = 50
 
-const scripts = {
-  commit: new Script(commitScript, commitSha),
-  find: new Script(findScript, findSha),
-  read: new Script(readScript, readSha),
-  stage: new Script(stageScript, stageSha),
-  swap: new Script(swapScript, swapSha),
-}
+type ScriptName = 'commit' | 'find' | 'read' | 'stage' | 'swap'
 
 /**
  * The Redis storage of a rule store. Each rule is a JSON text with indexes by id, rank and text, which the edit script updates
@@ -82,6 +65,13 @@ export class RedisRuleStorage implements RuleStorage {
   readonly #lock: RedisLock
   /** The sender id in announcements. */
   readonly #id = randomUUID()
+  readonly #scripts = {
+    commit: new Script(commitScript),
+    find: new Script(findScript),
+    read: new Script(readScript),
+    stage: new Script(stageScript),
+    swap: new Script(swapScript),
+  }
   #loaded: { readonly latest: string; readonly document: unknown } | undefined
 
   constructor(connection: RedisConnection, options: RedisRuleStorageOptions) {
@@ -261,8 +251,8 @@ export class RedisRuleStorage implements RuleStorage {
     return [...values.values()]
   }
 
-  #run(name: keyof typeof scripts, what: string, keys: readonly string[], args: readonly string[]): Promise<unknown> {
-    return this.#withTimeout(what, () => scripts[name].run(this.#connection, 0, keys, args))
+  #run(name: ScriptName, what: string, keys: readonly string[], args: readonly string[]): Promise<unknown> {
+    return this.#withTimeout(what, () => this.#scripts[name].run(this.#connection, 0, keys, args))
   }
 
   /** Rejects if there is no reply within the timeout. */

@@ -19,7 +19,7 @@ import { addLayout, bucketPrefix } from './bucket-keys.js'
 import type { CachedRejections } from './cached-rejections.js'
 import { type Answer, decode, newEdit } from './decode.js'
 import { encode } from './encode.js'
-import { consumeScript, consumeSha } from './lua/consume.generated.js'
+import { consumeScript } from './lua/consume.generated.js'
 import type { Backdate, LastEdit, Lookup, Names, Operation } from './operation.js'
 import { decodeTerms, expiryOf } from './overrides/encoding.js'
 import { OverriddenGroups } from './overrides/overridden-group.js'
@@ -68,7 +68,7 @@ export class RedisBuckets implements LeasingStore {
   readonly #prefix: string
   readonly #clock: Clock | undefined
   readonly #localClock: Clock
-  readonly #script = new Script(consumeScript, consumeSha)
+  readonly #script = new Script(consumeScript)
   /** The number of calls in flight, for which `close` waits. */
   #inFlight = 0
   #onIdle: (() => void) | undefined

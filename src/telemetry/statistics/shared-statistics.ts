@@ -7,7 +7,7 @@ import { within } from '../../redis/client/within.js'
 import { endOfPrefix, textBytes } from '../../redis/search-index/ordered-bytes.js'
 import type { DecisionRecorder } from '../decision-recorder.js'
 import { keyDigest, showKey } from '../key-digest.js'
-import { flushScript, flushSha, readScript, readSha } from './lua/scripts.generated.js'
+import { flushScript, readScript } from './lua/scripts.generated.js'
 import { type CountBatch, PendingCounts, parseName } from './pending-counts.js'
 import { parseSummary } from './shared-summary.js'
 import type { KeyCount, RecentDecision, Statistics, StatisticsSummary } from './statistics.js'
@@ -39,8 +39,8 @@ export class SharedStatistics implements Statistics {
   readonly #pending: PendingCounts
   readonly #totals: string
   readonly #slot: number
-  readonly #flush = new Script(flushScript, flushSha)
-  readonly #readScript = new Script(readScript, readSha)
+  readonly #flush = new Script(flushScript)
+  readonly #readScript = new Script(readScript)
   readonly #stopListening: () => void
   #timer: NodeJS.Timeout | undefined
   #flushing: Promise<void> = Promise.resolve()

@@ -141,7 +141,10 @@ describe('bulkLoad', () => {
       'ratePerSecond must be a whole number from 1 to 1000000000; received 0.',
     )
     await expect(bulkLoad(uri, [], { rate: 5 } as BulkOptions)).rejects.toThrow(
-      'Unknown option "rate". Allowed options: format',
+      'options.rate: unknown field "rate"; allowed: format, command, delimiter',
+    )
+    await expect(bulkLoad(uri, [], { signal: 'stop' } as never)).rejects.toThrow(
+      'options.signal must be an AbortSignal; received "stop".',
     )
     await expect(bulkLoad(uri, undefined as never)).rejects.toThrow(
       'input must be a file path, bytes with a format, or an iterable of commands; received nothing.',

@@ -1,6 +1,6 @@
 /** Features for lock holders: reentrancy, multiple locks, work with a signal, guarded writes, fair queues. */
 import { describe, expect, it } from 'vitest'
-import { guardedScript } from '../../../src/lock.js'
+import { guardedScript, redisLock } from '../../../src/lock.js'
 import { eventually } from '../../fixtures/eventually.js'
 import { stopAfterTest } from '../../fixtures/stop-after-test.js'
 import { startCluster } from '../../servers/cluster.js'
@@ -254,16 +254,29 @@ describe('invalid options', () => {
     ['a', null],
     ['a', 5_000],
   ])('%j %j is rejected at once', async (names, options) => {
-    const refused = { code: 'FLUXGATE_ARGUMENT_INVALID' }
-    await expect(openLock().acquire(names as string, options as object)).rejects.toMatchObject(refused)
-    await expect(openLock().tryAcquire(names as string, options as object)).rejects.toMatchObject(refused)
+    const rejected = { code: 'FLUXGATE_ARGUMENT_INVALID' }
+    await expect(openLock().acquire(names as string, options as object)).rejects.toMatchObject(rejected)
+    await expect(openLock().tryAcquire(names as string, options as object)).rejects.toMatchObject(rejected)
   })
 
-  it.each([[undefined], [null], [{ ttlMs: 1_000 }]])('%j is not a function, and nothing is acquired', async (work) => {
-    const lock = openLock()
-    const using = lock.using('a', {}, work as never)
-    await expect(using).rejects.toMatchObject({ code: 'FLUXGATE_ARGUMENT_INVALID' })
-    await expect(lock.using('a', work as never)).rejects.toMatchObject({ code: 'FLUXGATE_ARGUMENT_INVALID' })
-    expect(await lock.inspect('a')).toBeUndefined()
+  it.each([
+    [{ ttlMs: '10' }, 'options.ttlMs must be a number of milliseconds from 10 to 86400000; received "10".'],
+    [{ fair: 'true' }, 'options.fair must be true or false; received "true". Remove the quotes.'],
+    [{ TTLms: 1_000 }, 'options.TTLms: unknown field "TTLms"; did you mean ttlMs?'],
+    [5_000, 'options must be an object; received 5000.'],
+  ])('%j is reported as: %s', async (options, message) => {
+    await expect(openLock().acquire('a', options as object)).rejects.toThrow(message)
+    expect(() => redisLock(sharedRedis().uri, options as object)).toThrow(message)
   })
+
+  it.each([[undefined], [null], [{ ttlMs: 1_000 }]])(
+    'using() rejects %j as work and acquires nothing',
+    async (work) => {
+      const lock = openLock()
+      const using = lock.using('a', {}, work as never)
+      await expect(using).rejects.toMatchObject({ code: 'FLUXGATE_ARGUMENT_INVALID' })
+      await expect(lock.using('a', work as never)).rejects.toMatchObject({ code: 'FLUXGATE_ARGUMENT_INVALID' })
+      expect(await lock.inspect('a')).toBeUndefined()
+    },
+  )
 })

@@ -105,7 +105,7 @@ describe('a semaphore', () => {
 
   it('rejects missing options with a validation error', () => {
     expect(() => redisSemaphore(sharedRedis().uri, undefined as never)).toThrow(
-      'permits must be an integer; received undefined.',
+      'options must be an object; received nothing.',
     )
   })
 })

@@ -105,14 +105,18 @@ describe('verify and rebuild', () => {
 describe('invalid input', () => {
   it.each<[string, object]>([
     ['name must be ', { name: 'a b' }],
-    ['Unknown option maxRecord. Use one of ', { maxRecord: 1 }],
+    ['options.maxRecord: unknown field "maxRecord"; did you mean maxRecords?', { maxRecord: 1 }],
     ['recent must be ', { recent: 1_001 }],
     ['maxRecords must be ', { maxRecords: 0 }],
     ['evict must be ', { evict: { least: 'name' } }],
     ['prefix must be ', { prefix: 'a{b' }],
     ['timeoutMs must be ', { timeoutMs: 0 }],
     ['fields.x must be ', { fields: { x: { kind: 'date' } } }],
-    ['Unknown option fields.x.weight. Use one of ', { fields: { x: { kind: 'text', weight: 'y' } } }],
+    ['fields["a b"] must be a name of 1 to 64 letters', { fields: { 'a b': { kind: 'text' } } }],
+    [
+      'options.fields.x.weight: unknown field "weight"; allowed: kind, from',
+      { fields: { x: { kind: 'text', weight: 'y' } } },
+    ],
     ['fields.x.of must be ', { fields: { x: { kind: 'composite' } } }],
     ['fields.x.of must be ', { fields: { x: { kind: 'composite', of: 'y' } } }],
     ['fields.x.from must be ', { fields: { x: { kind: 'number', from: 1 } } }],
@@ -134,7 +138,7 @@ describe('invalid input', () => {
     ['cursor must be ', { by: 'price', cursor: 'nonsense' }],
     ['cursor must be ', { by: 'price', cursor: Buffer.from('1+:0:x').toString('base64url') }],
     ['cursor must be ', { by: 'price', cursor: 7 }],
-    ['Unknown option form. Use one of ', { by: 'price', form: 7 }],
+    ['query.form: unknown field "form"; did you mean from?', { by: 'price', form: 7 }],
   ])('rejects a query with "%s…"', async (message, query) => {
     await expect(fresh().find(query as FindQuery)).rejects.toThrow(message)
   })

@@ -1,7 +1,7 @@
 /** Generated from acquire.lua, extend.lua, release.lua, unlock.lua, semaphore-acquire.lua, semaphore-extend.lua, semaphore-release.lua by scripts/assemble-lua.mjs; do not edit. */
-export const acquireSha = '1d74551a6ad77e1ef53b86c19dbb72cf66dbecae'
-
-export const acquireScript = `local fifo
+export const acquireScript = {
+  sha: '1d74551a6ad77e1ef53b86c19dbb72cf66dbecae',
+  source: `local fifo
 fifo = (function()
 local fifo = {}
 local function evictExpired(queue, expiry, nowMs)
@@ -89,11 +89,12 @@ redis.call('HSET', holds, id, 1)
 redis.call('PEXPIRE', holds, ttl)
 if isFair then fifo.leave(queues[number], expiries[number], id) end
 end
-return { 1, unpack(fences) }`
+return { 1, unpack(fences) }`,
+}
 
-export const extendSha = '3b73788947260c6333a4b58b330ccb7333cc8fd7'
-
-export const extendScript = `local owner, id, leaseMs, fenceMs, floor = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5])
+export const extendScript = {
+  sha: '3b73788947260c6333a4b58b330ccb7333cc8fd7',
+  source: `local owner, id, leaseMs, fenceMs, floor = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5])
 for i = 1, #KEYS, 3 do
 local value = redis.call('GET', KEYS[i])
 if not value or string.match(value, '^%d+:(.*)$') ~= owner then return 0 end
@@ -107,11 +108,12 @@ if floor > (tonumber(redis.call('GET', KEYS[i + 1])) or 0) then
 redis.call('SET', KEYS[i + 1], string.format('%.0f', floor), 'PX', fenceMs)
 end
 end
-return 1`
+return 1`,
+}
 
-export const releaseSha = 'b249e61542dd2ea74ec3a83bbd16196a4d748e04'
-
-export const releaseScript = `local fifo
+export const releaseScript = {
+  sha: 'b249e61542dd2ea74ec3a83bbd16196a4d748e04',
+  source: `local fifo
 fifo = (function()
 local fifo = {}
 local function evictExpired(queue, expiry, nowMs)
@@ -171,11 +173,12 @@ end
 end
 if not value then fifo.announce(ARGV[(i + 3) / 4 + 2], hasQueue and fifo.head(queue, expiry, nowMs)) end
 end
-return released`
+return released`,
+}
 
-export const unlockSha = '4e8c1bb6b3b6899bbf72063ebb4fa5f82d7b3876'
-
-export const unlockScript = `local fifo
+export const unlockScript = {
+  sha: '4e8c1bb6b3b6899bbf72063ebb4fa5f82d7b3876',
+  source: `local fifo
 fifo = (function()
 local fifo = {}
 local function evictExpired(queue, expiry, nowMs)
@@ -220,11 +223,12 @@ local time = redis.call('TIME')
 local found = redis.call('DEL', KEYS[1])
 redis.call('DEL', KEYS[2])
 fifo.announce(ARGV[1], fifo.head(KEYS[3], KEYS[4], time[1] * 1000 + math.floor(time[2] / 1000)))
-return found`
+return found`,
+}
 
-export const semaphoreAcquireSha = '8cff132cd82e59e12ef2758015440a87df0ee7cb'
-
-export const semaphoreAcquireScript = `local fifo
+export const semaphoreAcquireScript = {
+  sha: '8cff132cd82e59e12ef2758015440a87df0ee7cb',
+  source: `local fifo
 fifo = (function()
 local fifo = {}
 local function evictExpired(queue, expiry, nowMs)
@@ -289,21 +293,23 @@ redis.call('SET', KEYS[2], string.format('%.0f', fence), 'PX', fenceMs)
 redis.call('ZADD', permits, nowMs + leaseMs, id)
 redis.call('PEXPIREAT', permits, redis.call('ZREVRANGE', permits, 0, 0, 'WITHSCORES')[2])
 if isFair then fifo.leave(queue, expiry, id) end
-return { 1, fence }`
+return { 1, fence }`,
+}
 
-export const semaphoreExtendSha = 'b6c52253954516988a4d06bcf86e47b338865e61'
-
-export const semaphoreExtendScript = `local time = redis.call('TIME')
+export const semaphoreExtendScript = {
+  sha: 'b6c52253954516988a4d06bcf86e47b338865e61',
+  source: `local time = redis.call('TIME')
 local nowMs = time[1] * 1000 + math.floor(time[2] / 1000)
 local endsAt = tonumber(redis.call('ZSCORE', KEYS[1], ARGV[1]) or 0)
 if endsAt <= nowMs then return 0 end
 redis.call('ZADD', KEYS[1], math.max(endsAt, nowMs + ARGV[2]), ARGV[1])
 redis.call('PEXPIREAT', KEYS[1], redis.call('ZREVRANGE', KEYS[1], 0, 0, 'WITHSCORES')[2])
-return 1`
+return 1`,
+}
 
-export const semaphoreReleaseSha = 'e00bdb5e1fc879eca3b16abe6ac76f790b1f27e6'
-
-export const semaphoreReleaseScript = `local fifo
+export const semaphoreReleaseScript = {
+  sha: 'e00bdb5e1fc879eca3b16abe6ac76f790b1f27e6',
+  source: `local fifo
 fifo = (function()
 local fifo = {}
 local function evictExpired(queue, expiry, nowMs)
@@ -350,4 +356,5 @@ local endsAt = tonumber(redis.call('ZSCORE', KEYS[1], ARGV[1]) or 0)
 redis.call('ZREM', KEYS[1], ARGV[1])
 fifo.leave(KEYS[2], KEYS[3], ARGV[1])
 fifo.announce(ARGV[2], fifo.head(KEYS[2], KEYS[3], nowMs))
-return endsAt > nowMs and 1 or 0`
+return endsAt > nowMs and 1 or 0`,
+}

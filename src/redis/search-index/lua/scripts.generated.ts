@@ -1,7 +1,7 @@
 /** Generated from edit.lua, page.lua, suggest.lua, read.lua, turn.lua by scripts/assemble-lua.mjs; do not edit. */
-export const editSha = 'e03112bad1f51ea2fae21deb33387078bd5048b8'
-
-export const editScript = `local call = redis.call
+export const editScript = {
+  sha: 'e03112bad1f51ea2fae21deb33387078bd5048b8',
+  source: `local call = redis.call
 local base = string.sub(KEYS[1], 1, -5)
 local state = call('HMGET', KEYS[1], 'definition', 'generation', 'rebuilding')
 local generation = state[2] or '1'
@@ -246,11 +246,12 @@ call('LREM', name('recent'), 1, id)
 call('LPUSH', name('recent'), id)
 call('LTRIM', name('recent'), 0, recent - 1)
 end
-return 1`
+return 1`,
+}
 
-export const pageSha = '51e7977c4fa3139ceeaa4bfb69a08d3ec0d9f826'
-
-export const pageScript = `local call = redis.call
+export const pageScript = {
+  sha: '51e7977c4fa3139ceeaa4bfb69a08d3ec0d9f826',
+  source: `local call = redis.call
 local base = string.sub(KEYS[1], 1, -5)
 local state = call('HMGET', KEYS[1], 'definition', 'generation', 'rebuilding')
 local generation = state[2] or '1'
@@ -349,11 +350,12 @@ passed = passed + 1
 end
 end
 until #rows <= limit
-return result`
+return result`,
+}
 
-export const suggestSha = 'd357a2f66b7f407d1731826bcbbc29d5c42f198a'
-
-export const suggestScript = `local call = redis.call
+export const suggestScript = {
+  sha: 'd357a2f66b7f407d1731826bcbbc29d5c42f198a',
+  source: `local call = redis.call
 local base = string.sub(KEYS[1], 1, -5)
 local state = call('HMGET', KEYS[1], 'definition', 'generation', 'rebuilding')
 local generation = state[2] or '1'
@@ -513,11 +515,12 @@ result[#result + 1] = found.term
 result[#result + 1] = found.count
 end
 end
-return result`
+return result`,
+}
 
-export const readSha = '0b6646a308910227e4baab89b51924b40bfd7edc'
-
-export const readScript = `local call = redis.call
+export const readScript = {
+  sha: '0b6646a308910227e4baab89b51924b40bfd7edc',
+  source: `local call = redis.call
 local base = string.sub(KEYS[1], 1, -5)
 local state = call('HMGET', KEYS[1], 'definition', 'generation', 'rebuilding')
 local generation = state[2] or '1'
@@ -569,11 +572,12 @@ result[#result + 1] = id
 result[#result + 1] = select(4, parts(value))
 end
 end
-return result`
+return result`,
+}
 
-export const turnSha = '4825e95c3a1303fa07df8630fb1eaefc4672c169'
-
-export const turnScript = `local call = redis.call
+export const turnScript = {
+  sha: '4825e95c3a1303fa07df8630fb1eaefc4672c169',
+  source: `local call = redis.call
 local base = string.sub(KEYS[1], 1, -5)
 local state = call('HMGET', KEYS[1], 'definition', 'generation', 'rebuilding')
 local generation = state[2] or '1'
@@ -630,4 +634,5 @@ if recent > 0 then
 for _, id in ipairs(call('ZREVRANGE', name('order'), 0, recent - 1)) do call('RPUSH', name('recent'), id) end
 end
 call('HDEL', KEYS[1], 'rebuilding')
-return generation`
+return generation`,
+}

@@ -1,7 +1,7 @@
 /** Generated from commit.lua, find.lua, read.lua, stage.lua, swap.lua by scripts/assemble-lua.mjs; do not edit. */
-export const commitSha = 'c8d5566c624026f1f1dea475bba3d68f6efa2818'
-
-export const commitScript = `local kinds = {'zset', 'hash', 'hash', 'zset', 'set', 'zset', 'hash', 'zset', 'string'}
+export const commitScript = {
+  sha: 'c8d5566c624026f1f1dea475bba3d68f6efa2818',
+  source: `local kinds = {'zset', 'hash', 'hash', 'zset', 'set', 'zset', 'hash', 'zset', 'string'}
 for i, kind in ipairs(kinds) do
 local found = redis.call('TYPE', KEYS[i]).ok
 if found ~= 'none' and found ~= kind then
@@ -46,11 +46,12 @@ end
 redis.call('ZADD', KEYS[8], ARGV[3], ARGV[9])
 redis.call('ZREMRANGEBYRANK', KEYS[8], 0, -tonumber(ARGV[8]) - 1)
 redis.call('SET', KEYS[9], ARGV[10])
-return 1`
+return 1`,
+}
 
-export const findSha = '7ae25e1c17446733b87a7ab8b8e2afc03ed49468'
-
-export const findScript = `if redis.call('HEXISTS', KEYS[1], 'head') == 0 then return false end
+export const findScript = {
+  sha: '7ae25e1c17446733b87a7ab8b8e2afc03ed49468',
+  source: `if redis.call('HEXISTS', KEYS[1], 'head') == 0 then return false end
 local limit, zero = tonumber(ARGV[1]), string.char(0)
 local found = {}
 local function isFull(id)
@@ -100,11 +101,12 @@ if isFull(id) then return found end
 end
 if #ids < 100 then return found end
 start = start + 100
-end`
+end`,
+}
 
-export const readSha = 'f22d73530aa3b27e50d035eee8592d93fb19b067'
-
-export const readScript = `local latest = redis.call('GET', KEYS[2]) or ''
+export const readScript = {
+  sha: 'f22d73530aa3b27e50d035eee8592d93fb19b067',
+  source: `local latest = redis.call('GET', KEYS[2]) or ''
 local result = {latest}
 if latest ~= '' and latest == ARGV[2] then return result end
 for _, id in ipairs(ARGV[3] ~= '' and {ARGV[3]} or redis.call('ZRANGE', KEYS[1], 0, -1)) do
@@ -113,11 +115,12 @@ local rules = redis.call('HLEN', ARGV[1] .. 'rules:' .. id)
 if rules <= tonumber(ARGV[4]) then rules = redis.call('HVALS', ARGV[1] .. 'rules:' .. id) end
 result[#result + 1] = {id, version or '0', removed or '0', head or '', rules}
 end
-return result`
+return result`,
+}
 
-export const stageSha = 'f6492f08919c8a62f0050759fb5fb3c637e6855f'
-
-export const stageScript = `local zero = string.char(0)
+export const stageScript = {
+  sha: 'f6492f08919c8a62f0050759fb5fb3c637e6855f',
+  source: `local zero = string.char(0)
 for at = 2, #ARGV, 5 do
 local id = ARGV[at]
 redis.call('HSET', KEYS[1], id, ARGV[at + 1])
@@ -127,11 +130,12 @@ redis.call('HSET', KEYS[5], id, ARGV[at + 4])
 for _, trigram in ipairs(cjson.decode(ARGV[at + 4])) do redis.call('ZADD', KEYS[4], 0, trigram .. zero .. id) end
 end
 for _, key in ipairs(KEYS) do redis.call('PEXPIRE', key, ARGV[1]) end
-return 1`
+return 1`,
+}
 
-export const swapSha = '0067b970acb29dc14b88efcaa2adc1c01f21ee83'
-
-export const swapScript = `local kinds = {'zset', 'hash', 'hash', 'zset', 'set', 'zset', 'hash', 'zset', 'string', 'hash', 'zset', 'set', 'zset', 'hash'}
+export const swapScript = {
+  sha: '0067b970acb29dc14b88efcaa2adc1c01f21ee83',
+  source: `local kinds = {'zset', 'hash', 'hash', 'zset', 'set', 'zset', 'hash', 'zset', 'string', 'hash', 'zset', 'set', 'zset', 'hash'}
 for i, kind in ipairs(kinds) do
 local found = redis.call('TYPE', KEYS[i]).ok
 if found ~= 'none' and found ~= kind then
@@ -154,4 +158,5 @@ redis.call('ZADD', KEYS[1], 0, ARGV[1])
 redis.call('ZADD', KEYS[8], ARGV[3], ARGV[9])
 redis.call('ZREMRANGEBYRANK', KEYS[8], 0, -tonumber(ARGV[8]) - 1)
 redis.call('SET', KEYS[9], ARGV[10])
-return 1`
+return 1`,
+}

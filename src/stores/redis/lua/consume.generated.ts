@@ -1,7 +1,7 @@
 /** Generated from consume.lua by scripts/assemble-lua.mjs; do not edit. */
-export const consumeSha = 'aeb44330bb0905e285428ddce7201af5fb7606b4'
-
-export const consumeScript = `local PLAIN, CHARGE, PEEK, REFUND, LEASE, RESET, RUN = 0, 1, 2, 3, 4, 6, 7
+export const consumeScript = {
+  sha: 'aeb44330bb0905e285428ddce7201af5fb7606b4',
+  source: `local PLAIN, CHARGE, PEEK, REFUND, LEASE, RESET, RUN = 0, 1, 2, 3, 4, 6, 7
 local DENIED, GRANTED, FAILED, ALLOWED = 0, 1, 2, 3
 local TOKEN_BUCKET = 1
 local call, pack, unpackNumbers = redis.call, struct.pack, struct.unpack
@@ -2174,4 +2174,5 @@ extra = extra or {}
 extra[#extra + 1] = applied
 end
 if extra and extra[1] then return { packed, unpack(extra) } end
-return packed`
+return packed`,
+}

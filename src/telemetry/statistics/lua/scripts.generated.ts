@@ -1,7 +1,7 @@
 /** Generated from flush.lua, read.lua by scripts/assemble-lua.mjs; do not edit. */
-export const flushSha = '27199daafb1e63acdce52d1d6b804be3024e84cf'
-
-export const flushScript = `local call = redis.call
+export const flushScript = {
+  sha: '27199daafb1e63acdce52d1d6b804be3024e84cf',
+  source: `local call = redis.call
 local base = string.sub(KEYS[1], 1, -7)
 local now = tonumber(ARGV[1])
 if not now then
@@ -62,11 +62,12 @@ if decision_args > 0 then
 call('LTRIM', base .. 'recent', 0, most_recent - 1)
 call('PEXPIRE', base .. 'recent', keep_minutes)
 end
-return 1`
+return 1`,
+}
 
-export const readSha = '66e29b57274278f03ab0f7314eb451cee5a97c1f'
-
-export const readScript = `local call = redis.call
+export const readScript = {
+  sha: '66e29b57274278f03ab0f7314eb451cee5a97c1f',
+  source: `local call = redis.call
 local base = string.sub(KEYS[1], 1, -7)
 local now = tonumber(ARGV[1])
 if not now then
@@ -135,4 +136,5 @@ if what == 'KEYS' then return rows_of(found_by_prefix()) end
 if what == 'SAMPLE' then return rows_of(call('ZRANDMEMBER', base .. 'live', limit)) end
 local summary = { string.format('%.0f', now), call('HGETALL', KEYS[1]) }
 for ago = 5, 0, -1 do summary[#summary + 1] = call('HGETALL', of_minute(ago, 'seconds')) end
-return summary`
+return summary`,
+}
