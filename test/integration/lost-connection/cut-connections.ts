@@ -6,7 +6,7 @@ import { eventually } from '../../fixtures/eventually.js'
 /** The default deadline of a call. */
 export const timeoutMs = 100
 /** Node.js fires timers up to a millisecond early. */
-const timerErrorMs = 1
+export const timerErrorMs = 1
 
 export interface Callers {
   readonly count: number

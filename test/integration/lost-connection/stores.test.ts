@@ -15,7 +15,7 @@ import { type Address, openConnection } from '../../servers/resp.js'
 import { type SentinelGroup, startSentinel } from '../../servers/sentinel.js'
 import { freshPrefix } from '../../servers/shared-redis.js'
 import { startProxy, type TcpProxy } from '../../servers/tcp-proxy.js'
-import { startCallers } from './cut-connections.js'
+import { startCallers, timerErrorMs } from './cut-connections.js'
 
 let server: RedisServer
 let proxy: TcpProxy
@@ -161,6 +161,25 @@ describe('after one lost connection', () => {
       expect(decisions.filter(({ degraded }) => degraded)).toEqual([])
     }
     expect(store.availability?.breaker).toBe('CLOSED')
+  })
+
+  it('a decision during a slow reconnection does not fail before its own deadline', async () => {
+    const timeoutMs = 1_000
+    const { where } = ways.find(({ name }) => name.includes('sentinels')) as Way
+    const { limiter } = open(where(), 1_000, { timeoutMs })
+    await limiter.consume('a')
+    const primary = await sentinels.primary()
+    for (const sentinel of sentinels.sentinels) sentinel.pause()
+    try {
+      await killOurs(primary)
+      await sleep(timeoutMs / 4)
+      const begunAt = performance.now()
+      expect(await limiter.consume('a')).toMatchObject({ degraded: true })
+      expect(performance.now() - begunAt).toBeGreaterThanOrEqual(timeoutMs - timerErrorMs)
+    } finally {
+      for (const sentinel of sentinels.sentinels) sentinel.resume()
+    }
+    await eventually('the store decides', async () => !(await limiter.consume('a')).degraded)
   })
 })
 

@@ -277,10 +277,13 @@ export class OwnClient implements Required<RedisConnection> {
     this.#isUp = false
   }
 
-  /** Makes calls wait for the next connection. */
+  /**
+   * Makes calls wait for the next connection. The wait is twice as long as callers wait for a reply: a call that starts late
+   * in the first half must not fail before its own deadline. Reconnecting through a sentinel takes several round trips.
+   */
   #awaitReconnect(): Hold {
     if (this.#hold !== undefined) return this.#hold
-    const hold = new Hold(this.#replyMs)
+    const hold = new Hold(2 * this.#replyMs)
     this.#failedAttempts = 0
     this.#hold = hold
     void hold.over.then(() => {
