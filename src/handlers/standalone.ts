@@ -12,8 +12,8 @@ import type { WaitingRoom } from '../core/waiting/waiting-room.js'
 import { StoreFailurePolicy } from './store-failure-policy.js'
 
 export interface StandaloneOptions {
-  /** Returns the current rules. Called once per decision, which keeps the result. */
-  readonly snapshot: () => Snapshot
+  /** Holds the current rules. Read once per decision, which keeps the result. */
+  readonly rules: { readonly snapshot: Snapshot }
   readonly store: BucketStore
   /** Limits in this process while `store` fails. */
   readonly localStore: BucketStore
@@ -71,7 +71,7 @@ export class StandaloneHandler implements Handler {
   }
 
   #planOf(ruleSetId: string | undefined): Plan | undefined {
-    const { defaultPlan, plans } = this.#options.snapshot()
+    const { defaultPlan, plans } = this.#options.rules.snapshot
     return ruleSetId === undefined ? defaultPlan : plans.get(ruleSetId)
   }
 

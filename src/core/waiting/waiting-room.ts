@@ -44,6 +44,9 @@ interface WaiterTicket extends Ticket {
  * Entering and leaving take O(log n) steps, with the exceptions described at `SlotQueue`.
  */
 export class WaitingRoom {
+  /** Plain fields, because a guard reads them for every request. */
+  size = 0
+  isFull: boolean
   readonly #capacity: number
   readonly #clock: Clock
   /** In order of arrival. */
@@ -66,20 +69,13 @@ export class WaitingRoom {
 
   constructor(capacity: number, clock: Clock) {
     this.#capacity = capacity
+    this.isFull = capacity === 0
     this.#clock = clock
     this.#refunds = new PendingRefunds(clock, (slots) => {
       this.#addVacancies(slots)
       this.#giveBackVacancies(slots)
       this.#arm()
     })
-  }
-
-  get size(): number {
-    return this.#waiters.size
-  }
-
-  get isFull(): boolean {
-    return this.#waiters.size >= this.#capacity
   }
 
   /** Milliseconds until another request can be held. Infinity if the capacity is 0. */
@@ -114,6 +110,7 @@ export class WaitingRoom {
     }
     signal?.addEventListener('abort', abort, { once: true })
     this.#waiters.add(waiter)
+    this.#updateSize()
     if (slots.length > 1) this.#multiBucket++
     for (const slot of slots) tickets.push(this.#join(waiter, slot, isHeld, now))
     this.#count(waiter, -1)
@@ -147,6 +144,11 @@ export class WaitingRoom {
     this.#refunds.close()
   }
 
+  #updateSize(): void {
+    this.size = this.#waiters.size
+    this.isFull = this.size >= this.#capacity
+  }
+
   #join(waiter: Waiter, slot: Slot, isMovable: boolean, now: number): WaiterTicket {
     const number = this.#arrivals++
     const ticket = { waiter, slot, number, dueAt: dueAt(slot, now), isMovable, isDue: false, isQueued: true }
@@ -170,6 +172,7 @@ export class WaitingRoom {
   /** Returns false if the request has already left. */
   #takeOut(waiter: Waiter): boolean {
     if (!this.#waiters.delete(waiter)) return false
+    this.#updateSize()
     waiter.removeListener()
     this.#ready.delete(waiter)
     if (waiter.tickets.length > 1) this.#multiBucket--
