@@ -39,8 +39,8 @@ export const { LocalStatistics } = await load('telemetry/statistics/local-statis
 /** @type {typeof import('../src/telemetry/statistics/shared-statistics.js')} */
 export const { SharedStatistics } = await load('telemetry/statistics/shared-statistics.js')
 
-/** @type {typeof import('../src/redis/bulk/commands/command-writer.js')} */
-export const { encodeCommand } = await load('redis/bulk/commands/command-writer.js')
+/** @type {typeof import('../src/redis/bulk/commands/writer.js')} */
+export const { encodeCommand } = await load('redis/bulk/commands/writer.js')
 
 /** @type {typeof import('../src/stores/redis/overrides/keys.js')} */
 export const { overrideHash } = await load('stores/redis/overrides/keys.js')

@@ -7,7 +7,7 @@ import { createHash } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 
-/** The scripts of each module, from the same folder. */
+/** The scripts of each module, relative to its folder. */
 const modules = {
   'src/rules/redis/lua/scripts.generated.ts': ['commit', 'find', 'read', 'stage', 'swap'],
   'src/stores/redis/lua/consume.generated.ts': ['consume'],
@@ -16,9 +16,9 @@ const modules = {
     'extend',
     'release',
     'unlock',
-    'semaphore-acquire',
-    'semaphore-extend',
-    'semaphore-release',
+    'semaphore/acquire',
+    'semaphore/extend',
+    'semaphore/release',
   ],
   'src/redis/search-index/lua/scripts.generated.ts': ['edit', 'page', 'suggest', 'read', 'turn'],
   'src/telemetry/statistics/lua/scripts.generated.ts': ['flush', 'read'],
@@ -69,7 +69,7 @@ export function assemble() {
 function constants(/** @type {string} */ name, /** @type {URL} */ file) {
   const script = code(file).join('\n')
   const sha = createHash('sha1').update(script).digest('hex')
-  const constant = name.replace(/-(\w)/g, (_, letter) => letter.toUpperCase())
+  const constant = name.replace(/\/(\w)/g, (_, letter) => letter.toUpperCase())
   return `export const ${constant}Script = {\n  sha: '${sha}',\n  source: \`${script}\`,\n}\n`
 }
 

@@ -5,7 +5,7 @@ export {
   type OverrideImportReport,
 } from './gate/overrides/bulk-overrides.js'
 export type { BulkFormat, BulkOptions, BulkReport } from './redis/bulk/bulk-load.js'
-export { type Command, encodeCommand } from './redis/bulk/commands/command-writer.js'
+export { type Command, encodeCommand } from './redis/bulk/commands/writer.js'
 export { type BulkInput, bulkCheck, bulkEmit, bulkLoad } from './redis/bulk/open-bulk-load.js'
 export type { BulkFailure, BulkProgress } from './redis/bulk/tally.js'
 export type { RedisOptions } from './redis/client/open/target.js'

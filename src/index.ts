@@ -1,4 +1,3 @@
-export type { BucketReset, BucketResetHandler } from './core/bucket-reset-handler.js'
 export type {
   BandResult,
   BucketGroup,
@@ -11,16 +10,10 @@ export type {
   StoreAvailability,
 } from './core/bucket-store.js'
 export { type Clock, systemClock } from './core/clock.js'
-export type { BandDecision, Decision, Reason } from './core/decision.js'
-export { type ErrorCode, FluxGateError, type ValidationIssue } from './core/errors.js'
-export type { CheckOptions, Handler } from './core/handler.js'
-export { jsonText, parseJson } from './core/json/source-text.js'
-export type { KeyResolver } from './core/key-resolver.js'
-export type { NamedResolver, NamedResolvers } from './core/keys/scope-key-resolver.js'
-export type { Override, OverrideQuery, OverrideStore } from './core/override-store.js'
-export type { MatchedContext, RequestContext } from './core/request-context.js'
-export type { AlgorithmName, Band, LimitScope, OnStoreFailure, Policy, Rule, RuleSet } from './core/rule.js'
-export type { EditedRules, ReloadRequest, ReloadStrategy, RuleSetProvider } from './core/rule-set-provider.js'
+export type { BucketReset, BucketResetHandler } from './core/contracts/bucket-reset-handler.js'
+export type { KeyResolver } from './core/contracts/key-resolver.js'
+export type { Override, OverrideQuery, OverrideStore } from './core/contracts/override-store.js'
+export type { EditedRules, ReloadRequest, ReloadStrategy, RuleSetProvider } from './core/contracts/rule-set-provider.js'
 export type {
   Edit,
   HistoryEntry,
@@ -31,7 +24,14 @@ export type {
   RuleSetDocument,
   RuleSetHead,
   RuleStore,
-} from './core/rule-store.js'
+} from './core/contracts/rule-store.js'
+export type { BandDecision, Decision, Reason } from './core/decision.js'
+export { type ErrorCode, FluxGateError, type ValidationIssue } from './core/errors.js'
+export type { CheckOptions, Handler } from './core/handler.js'
+export { jsonText, parseJson } from './core/json/source-text.js'
+export type { NamedResolver, NamedResolvers } from './core/keys/scope-key-resolver.js'
+export type { MatchedContext, RequestContext } from './core/request-context.js'
+export type { AlgorithmName, Band, LimitScope, OnStoreFailure, Policy, Rule, RuleSet } from './core/rule.js'
 export { createFluxGate } from './gate/create-flux-gate.js'
 export type { GateEvents, GateListener } from './gate/events.js'
 export type { FluxGate } from './gate/flux-gate.js'

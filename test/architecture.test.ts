@@ -115,6 +115,14 @@ const sources = new Map(
 const filesWhere = (test: (source: string, file: string) => boolean): string[] =>
   [...sources].filter(([file, source]) => test(source, file)).map(([file]) => file)
 
+/** The names of the modules of each folder, without tests and without what is generated. */
+const modulesByFolder = new Map<string, Set<string>>()
+for (const file of sources.keys()) {
+  if (isTest(file) || file.endsWith('.generated.ts')) continue
+  const folder = posix.dirname(file)
+  modulesByFolder.set(folder, (modulesByFolder.get(folder) ?? new Set()).add(posix.basename(file, '.ts')))
+}
+
 describe('the component table', () => {
   it('is acyclic: every component imports only components above it in the list', () => {
     const seen: string[] = []
@@ -239,6 +247,19 @@ describe('conventions', () => {
 
   it('has no catch-all folders such as utils', () => {
     expect(paths.filter((path) => /(^|\/)(utils?|types|helpers?|common|misc)$/.test(path))).toEqual([])
+  })
+
+  it('has at most fifteen modules per folder, without tests', () => {
+    expect([...modulesByFolder].filter(([, names]) => names.size > 15).map(([folder]) => folder)).toEqual([])
+  })
+
+  it('has a folder instead of three files with the same first word in their names', () => {
+    const crowded = [...modulesByFolder].flatMap(([folder, names]) => {
+      const words = [...names].map((name) => name.split('-')[0])
+      const shared = words.filter((word) => words.filter((one) => one === word).length > 2)
+      return [...new Set(shared)].map((word) => `${folder}/${word}-*`)
+    })
+    expect(crowded).toEqual([])
   })
 
   it('has no file longer than 400 lines', () => {

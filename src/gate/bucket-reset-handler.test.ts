@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { BucketReset } from '../core/bucket-reset-handler.js'
+import type { BucketReset } from '../core/contracts/bucket-reset-handler.js'
 import { createFluxGate } from './create-flux-gate.js'
 
 describe('bucketResetHandler', () => {

@@ -1,5 +1,5 @@
-import type { BucketReset } from '../core/bucket-reset-handler.js'
 import type { BucketStore, SharedGenerations } from '../core/bucket-store.js'
+import type { BucketReset } from '../core/contracts/bucket-reset-handler.js'
 import {
   type CompiledRule,
   compileSnapshot,
@@ -11,7 +11,7 @@ import { FluxGateError } from '../core/errors.js'
 import type { Rule, RuleSet } from '../core/rule.js'
 import { eachInSteps, inSlices, manyPerStep, type Steps } from '../core/scheduling/steps.js'
 import { defaultMaxWaitMs } from '../core/waiting/waiting-room.js'
-import { BucketGenerations } from './bucket-generations.js'
+import { BucketGenerations } from './generations/bucket-generations.js'
 import type { FluxGateOptions } from './options.js'
 
 /** The compiled rules in force, and the current generations of their buckets. */

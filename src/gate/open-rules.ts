@@ -1,6 +1,6 @@
+import type { RuleSetProvider } from '../core/contracts/rule-set-provider.js'
+import type { RuleStore } from '../core/contracts/rule-store.js'
 import { FluxGateError } from '../core/errors.js'
-import type { RuleSetProvider } from '../core/rule-set-provider.js'
-import type { RuleStore } from '../core/rule-store.js'
 import { fileRuleStore } from '../rules/file/file-rule-store.js'
 import { objectRules } from '../rules/object-provider.js'
 import { openRuleStore, type RulesSettings } from '../rules/open-rule-store.js'

@@ -1,7 +1,7 @@
 import { FluxGateError } from '../core/errors.js'
 import { interpretPath } from '../core/matching/paths/normalise-path.js'
 import { compilePathPattern, pathPatternIssue } from '../core/matching/paths/path-pattern.js'
-import { matchesPath } from '../core/matching/paths/path-search.js'
+import { matchesPath } from '../core/matching/paths/tree-search.js'
 
 export interface PathFilterOptions {
   /** Path patterns of the requests that are limited. Default: all. */

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import type { Config } from '../config/config.js'
 import { ruleStoreSettings } from '../config/rules.js'
-import type { RuleStore } from '../core/rule-store.js'
+import type { RuleStore } from '../core/contracts/rule-store.js'
 import { openRuleStore } from '../rules/open-rule-store.js'
 
 /**

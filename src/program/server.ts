@@ -1,6 +1,6 @@
 import type { Config } from '../config/config.js'
+import type { RuleStore } from '../core/contracts/rule-store.js'
 import { omitUndefined } from '../core/omit-undefined.js'
-import type { RuleStore } from '../core/rule-store.js'
 import type { FluxGate } from '../gate/flux-gate.js'
 import type { Logger } from '../telemetry/logger.js'
 import { mergeMetrics } from '../telemetry/merge-metrics.js'

@@ -2,8 +2,8 @@ import { chmod, mkdir, mkdtemp, open, rename, rm, symlink, unlink, writeFile } f
 import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { RuleSetProvider } from '../core/contracts/rule-set-provider.js'
 import { FluxGateError } from '../core/errors.js'
-import type { RuleSetProvider } from '../core/rule-set-provider.js'
 import { fileRules } from './file-provider.js'
 
 const rules = (capacity: number | string) =>

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path'
-import type { RuleSetProvider } from '../core/rule-set-provider.js'
+import type { RuleSetProvider } from '../core/contracts/rule-set-provider.js'
 import { inSlices } from '../core/scheduling/steps.js'
 import { formatOf, parseDocumentSteps } from './document/document.js'
 import { digestOfFile, readRulesFile } from './document/rules-file.js'

@@ -1,4 +1,4 @@
-import type { RuleSetProvider } from '../core/rule-set-provider.js'
+import type { RuleSetProvider } from '../core/contracts/rule-set-provider.js'
 
 /** Forwards all methods of a provider, as a base for wrappers that override some of them. */
 export function forwardProvider(provider: RuleSetProvider): RuleSetProvider {

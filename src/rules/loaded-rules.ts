@@ -1,7 +1,7 @@
 import { type Clock, systemClock } from '../core/clock.js'
+import type { ReloadRequest, RuleSetProvider } from '../core/contracts/rule-set-provider.js'
 import { FluxGateError } from '../core/errors.js'
 import type { RuleSet } from '../core/rule.js'
-import type { ReloadRequest, RuleSetProvider } from '../core/rule-set-provider.js'
 import { inSlices } from '../core/scheduling/steps.js'
 import { checkProvidedRules, type RuleRequirement } from './check-provided-rules.js'
 import { ruleSetsDigest } from './rule-sets-digest.js'

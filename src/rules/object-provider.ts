@@ -1,4 +1,4 @@
-import type { RuleSetProvider } from '../core/rule-set-provider.js'
+import type { RuleSetProvider } from '../core/contracts/rule-set-provider.js'
 import { inSlices } from '../core/scheduling/steps.js'
 import { ruleSetSteps } from './schema/parse-rules.js'
 

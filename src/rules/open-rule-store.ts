@@ -1,6 +1,6 @@
+import type { RuleStore } from '../core/contracts/rule-store.js'
 import { FluxGateError } from '../core/errors.js'
 import { omitUndefined } from '../core/omit-undefined.js'
-import type { RuleStore } from '../core/rule-store.js'
 import type { RedisOptions } from '../redis/client/open/target.js'
 import { fileRuleStore } from './file/file-rule-store.js'
 import { type MongoRuleStoreOptions, mongoRuleStore } from './mongo/mongo-rule-store.js'

@@ -1,6 +1,6 @@
-import type { ApiParts } from './api-parts.js'
 import type { EventStreams } from './event-streams.js'
 import { openApiOf } from './openapi/openapi.js'
+import type { ApiParts } from './parts.js'
 import { json, type Route, route } from './request/route.js'
 import { bucketRoutes } from './routes/bucket-routes.js'
 import { checkRoutes } from './routes/check-routes.js'

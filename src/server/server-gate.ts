@@ -1,6 +1,6 @@
+import type { OverrideStore } from '../core/contracts/override-store.js'
 import type { BandDecision, Decision } from '../core/decision.js'
 import type { Handler } from '../core/handler.js'
-import type { OverrideStore } from '../core/override-store.js'
 import type { RequestContext } from '../core/request-context.js'
 import type { RuleSet } from '../core/rule.js'
 

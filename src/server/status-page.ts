@@ -1,4 +1,4 @@
-import type { ApiParts } from './api-parts.js'
+import type { ApiParts } from './parts.js'
 
 /** Allows only the page's own style sheet: no scripts, no other resources, no framing by other pages. */
 export const pageHeaders = {

@@ -1,6 +1,6 @@
+import type { RuleStore } from '../core/contracts/rule-store.js'
 import { type FluxGateError, messageOf } from '../core/errors.js'
-import type { RuleStore } from '../core/rule-store.js'
-import type { ApiParts } from './api-parts.js'
+import type { ApiParts } from './parts.js'
 import { ApiProblem } from './request/api-problem.js'
 
 /** The rule store, for routes that need it. Throws 501 if the server has no rule store. */

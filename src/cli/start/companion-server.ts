@@ -1,5 +1,5 @@
 import type { Config } from '../../config/config.js'
-import type { RuleStore } from '../../core/rule-store.js'
+import type { RuleStore } from '../../core/contracts/rule-store.js'
 import type { FluxGate } from '../../gate/flux-gate.js'
 import type { FluxGateServer } from '../../program/create-server.js'
 import { openLog } from '../../program/log.js'

@@ -1,5 +1,5 @@
+import type { KeyResolver } from '../contracts/key-resolver.js'
 import { FluxGateError, type ValidationIssue } from '../errors.js'
-import type { KeyResolver } from '../key-resolver.js'
 import { normalisePath } from '../matching/paths/normalise-path.js'
 import { compileNamedField, textOf } from '../matching/request-field.js'
 import type { MatchedContext } from '../request-context.js'

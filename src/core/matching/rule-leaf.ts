@@ -3,7 +3,7 @@ import { eachInSteps, type Steps } from '../scheduling/steps.js'
 import { compileConditions, type Predicate } from './condition.js'
 import { type FieldIndex, indexConditions } from './condition-index.js'
 import { type Captures, compilePathPattern, type PathPattern, type PathVariables } from './paths/path-pattern.js'
-import type { TreeLeaf } from './paths/path-search.js'
+import type { TreeLeaf } from './paths/tree-search.js'
 
 /** A rule that applies to a request, with the values of its `{name}` segments. */
 export interface Match {

@@ -6,7 +6,7 @@ import { type Rule, withHead } from '../rule.js'
 import { compileConditions } from './condition.js'
 import { normalisePath } from './paths/normalise-path.js'
 import { compilePathPattern } from './paths/path-pattern.js'
-import { capturedFrom, matchesPath } from './paths/path-search.js'
+import { capturedFrom, matchesPath } from './paths/tree-search.js'
 import { compareRules, compileRules } from './rule-matcher.js'
 
 const rule = (id: string, fields: Partial<Rule> = {}): Rule => plainRule({ id, ...fields })

@@ -3,8 +3,8 @@ import { countsByPath, type Rule, type RuleSet } from '../rule.js'
 import { finish, type Steps, sortInSteps } from '../scheduling/steps.js'
 import { lookUp } from './condition-index.js'
 import { interpretPath } from './paths/normalise-path.js'
-import { capturedFrom } from './paths/path-search.js'
-import { pathTreeSteps } from './paths/path-tree.js'
+import { pathTreeSteps } from './paths/pattern-tree.js'
+import { capturedFrom } from './paths/tree-search.js'
 import { compileLeaves, type Leaf, type Match, matchOf, none, type RuleMatches } from './rule-leaf.js'
 
 export interface RuleMatcher {

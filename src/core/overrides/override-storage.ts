@@ -1,6 +1,6 @@
 import type { BucketGroup } from '../bucket-store.js'
+import type { Override } from '../contracts/override-store.js'
 import { inUtf8Order } from '../keys/utf8-order.js'
-import type { Override } from '../override-store.js'
 import type { Band } from '../rule.js'
 
 /** A parsed override with all defaults applied. */

@@ -1,8 +1,8 @@
 import { type Clock, schedule, ticks, ticksPerMs, ticksUp } from '../clock.js'
 import { IndexedHeap } from './indexed-heap.js'
 import { PendingRefunds } from './pending-refunds.js'
+import { SlotQueues } from './queues/slot-queues.js'
 import type { Slot, Ticket, TimedSlot } from './slot.js'
-import { SlotQueues } from './slot-queues.js'
 
 /** How a wait ended: released in order, aborted by the caller, or rejected because the limiter closes. */
 export type Departure = 'RELEASED' | 'ABORTED' | 'CLOSED'

@@ -1,5 +1,5 @@
 import { FluxGateError } from '../../core/errors.js'
-import type { CommandWriter } from '../../redis/bulk/commands/command-writer.js'
+import type { CommandWriter } from '../../redis/bulk/commands/writer.js'
 import { csvRecords, splitFields } from '../../redis/bulk/records/csv-records.js'
 import { Fields } from '../../redis/bulk/records/fields.js'
 import type { Encoded, RecordFormat } from '../../redis/bulk/records/record-source.js'

@@ -1,6 +1,6 @@
 import type { Clock } from '../../core/clock.js'
+import type { Override, OverrideStore } from '../../core/contracts/override-store.js'
 import { FluxGateError } from '../../core/errors.js'
-import type { Override, OverrideStore } from '../../core/override-store.js'
 import type { OverrideStorage } from '../../core/overrides/override-storage.js'
 import type { Rule } from '../../core/rule.js'
 import { overrideDocument, overrideKey, parseOverride } from '../../rules/schema/overrides/override-schema.js'

@@ -1,6 +1,6 @@
 import { type Cidr, inCidr } from '../../core/keys/ip-address.js'
 import { compilePathPattern } from '../../core/matching/paths/path-pattern.js'
-import { matchesPath } from '../../core/matching/paths/path-search.js'
+import { matchesPath } from '../../core/matching/paths/tree-search.js'
 import { withHead } from '../../core/rule.js'
 import type { EdgeHeaders } from '../../http/edge-request.js'
 

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
+import type { RuleSetProvider } from '../../core/contracts/rule-set-provider.js'
 import type { RuleSet } from '../../core/rule.js'
-import type { RuleSetProvider } from '../../core/rule-set-provider.js'
 import { createFluxGate } from '../../gate/create-flux-gate.js'
 import type { RuleInput, RuleSetInput } from '../../rules/schema/input.js'
 import { parseRuleSets } from '../../rules/schema/parse-rules.js'

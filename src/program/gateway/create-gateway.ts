@@ -1,6 +1,6 @@
 import type { IncomingMessage, Server } from 'node:http'
 import type { Config } from '../../config/config.js'
-import type { RuleSetProvider } from '../../core/rule-set-provider.js'
+import type { RuleSetProvider } from '../../core/contracts/rule-set-provider.js'
 import { gateOptions } from '../../gate/configured-options.js'
 import { type GateHooks, openGate } from '../../gate/create-flux-gate.js'
 import type { FluxGate } from '../../gate/flux-gate.js'

@@ -1,7 +1,7 @@
 import type { Config } from '../../config/config.js'
+import type { RuleSetProvider } from '../../core/contracts/rule-set-provider.js'
 import { FluxGateError } from '../../core/errors.js'
 import type { RuleSet } from '../../core/rule.js'
-import type { RuleSetProvider } from '../../core/rule-set-provider.js'
 import type { RouteDefinition } from '../../gateway/routes/route-schema.js'
 import type { GuardOverrides } from '../../http/guard-options.js'
 import { forwardProvider } from '../../rules/forward-provider.js'

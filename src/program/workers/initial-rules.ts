@@ -2,9 +2,10 @@
  * The initial rules of a worker. A replacement worker must start even if the rule store has become invalid in the meantime: it
  * then uses the last valid rules, which the primary keeps.
  */
+
+import type { RuleSetProvider } from '../../core/contracts/rule-set-provider.js'
 import { messageOf } from '../../core/errors.js'
 import type { RuleSet } from '../../core/rule.js'
-import type { RuleSetProvider } from '../../core/rule-set-provider.js'
 import type { FluxGate } from '../../gate/flux-gate.js'
 import { forwardProvider } from '../../rules/forward-provider.js'
 import { sendToPrimary } from './messages.js'

@@ -1,4 +1,4 @@
-import type { CommandWriter } from './commands/command-writer.js'
+import type { CommandWriter } from './commands/writer.js'
 import { RecordRate, RegularPauses } from './pacing.js'
 import type { RecordSource } from './records/record-source.js'
 import type { BulkSink } from './sinks/sink.js'

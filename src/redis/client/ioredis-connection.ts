@@ -1,6 +1,6 @@
 import { connectedWithin } from './connected-within.js'
 import type { RedisConnection } from './connection.js'
-import { isMisconfigured } from './connection-errors.js'
+import { isMisconfigured } from './errors.js'
 import { type Listen, Subscriptions } from './subscriptions.js'
 
 /** The part of an ioredis `Redis` or `Cluster` that FluxGate uses. */

@@ -1,5 +1,5 @@
 import type { RedisConnection } from './connection.js'
-import { isNoScript } from './connection-errors.js'
+import { isNoScript } from './errors.js'
 
 /** The source of a script and its SHA-1 digest. */
 export interface LuaSource {

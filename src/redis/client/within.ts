@@ -1,6 +1,6 @@
 import { FluxGateError } from '../../core/errors.js'
 import { type Deadline, Deadlines } from '../../core/scheduling/deadlines.js'
-import { wrapRedisError } from './connection-errors.js'
+import { wrapRedisError } from './errors.js'
 
 /** The timeout of a call, and its description in error messages. */
 export interface BoundedCall {

@@ -1,4 +1,4 @@
-import { isMisconfigured } from '../client/connection-errors.js'
+import { isMisconfigured } from '../client/errors.js'
 import { callBackend, type Denied, type Granted, type LockBackend, type LockRequest, queueSlotMs } from './backend.js'
 import { validityMs } from './lease.js'
 import { Waiter, type Waiters } from './waiters.js'

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { FluxGateError } from '../../core/errors.js'
 import type { RedisConnection } from '../client/connection.js'
-import { wrapRedisError } from '../client/connection-errors.js'
+import { wrapRedisError } from '../client/errors.js'
 import { hashSlot } from '../client/hash-slot.js'
 import { Script } from '../client/script.js'
 import type { RunGuarded } from './hold.js'

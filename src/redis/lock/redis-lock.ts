@@ -1,5 +1,5 @@
 import type { RedisConnection } from '../client/connection.js'
-import { wrapRedisError } from '../client/connection-errors.js'
+import { wrapRedisError } from '../client/errors.js'
 import { subject } from './backend.js'
 import { runGuarded } from './guarded-script.js'
 import { createHoldable, type Holdable } from './holdable.js'

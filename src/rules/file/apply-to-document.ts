@@ -1,4 +1,4 @@
-import type { RuleDocument } from '../../core/rule-store.js'
+import type { RuleDocument } from '../../core/contracts/rule-store.js'
 import { eachInSteps, filterInSteps, manyPerStep, mapInSteps, type Steps } from '../../core/scheduling/steps.js'
 import { isSingleSet, ruleSetsIn } from '../store/document-sets.js'
 import { storeFields } from '../store/rule-document.js'

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import type { Clock } from '../../core/clock.js'
-import type { RuleStore } from '../../core/rule-store.js'
+import type { RuleStore } from '../../core/contracts/rule-store.js'
 import { createRuleStore } from '../store/create-rule-store.js'
 import { fileStorage } from './storage.js'
 

@@ -1,4 +1,4 @@
-import type { RuleDocument } from '../../core/rule-store.js'
+import type { RuleDocument } from '../../core/contracts/rule-store.js'
 import { eachInSteps, filterInSteps, manyPerStep, mapInSteps, type Steps } from '../../core/scheduling/steps.js'
 import { noIssues, placeOf, rulesInvalid } from '../../validation/issues.js'
 import { wrongValue } from '../../validation/kind.js'

@@ -6,8 +6,8 @@
  * (`core/json/source-text`) are stored both as a value and as JSON text; an edit of the value takes precedence.
  */
 import { createHash } from 'node:crypto'
+import type { RuleDocument } from '../../core/contracts/rule-store.js'
 import { jsonText, keepSourceText, sourceTextOf } from '../../core/json/source-text.js'
-import type { RuleDocument } from '../../core/rule-store.js'
 import { isObject, itemsOf } from '../../validation/fields.js'
 import { jsonIssue } from '../document/json-text.js'
 import { withoutStoreFields } from '../store/rule-document.js'

@@ -4,9 +4,9 @@
  * then applied to the documents of the rules, by that process or by another one that finds it incomplete.
  */
 import { randomUUID } from 'node:crypto'
+import type { HistoryEntry, RuleDocument, RuleSetHead } from '../../core/contracts/rule-store.js'
 import { jsonTextSteps } from '../../core/json/source-text.js'
 import { omitUndefined } from '../../core/omit-undefined.js'
-import type { HistoryEntry, RuleDocument, RuleSetHead } from '../../core/rule-store.js'
 import { mapInSteps, type Steps } from '../../core/scheduling/steps.js'
 import { jsonValueSteps } from '../document/json-text.js'
 import { versionOf } from '../store/rule-document.js'

@@ -1,6 +1,6 @@
 import { type Clock, systemClock } from '../../core/clock.js'
+import type { RuleStore } from '../../core/contracts/rule-store.js'
 import { FluxGateError, messageOf } from '../../core/errors.js'
-import type { RuleStore } from '../../core/rule-store.js'
 import { createRuleStore } from '../store/create-rule-store.js'
 import type { MongoDatabase } from './database.js'
 import { MongoStorage } from './storage.js'

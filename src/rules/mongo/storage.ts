@@ -4,8 +4,8 @@
  * return a partial change.
  */
 import type { Clock } from '../../core/clock.js'
+import type { HistoryEntry } from '../../core/contracts/rule-store.js'
 import { FluxGateError, messageOf } from '../../core/errors.js'
-import type { HistoryEntry } from '../../core/rule-store.js'
 import { finish, inSlices } from '../../core/scheduling/steps.js'
 import { setDocument } from '../store/rule-document.js'
 import type { ExistingRuleSet, NumberedEntry, RuleSetChange, RuleSetState, RuleStorage } from '../store/rule-storage.js'

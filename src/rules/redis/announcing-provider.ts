@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { EditedRules, RuleSetProvider } from '../../core/rule-set-provider.js'
+import type { EditedRules, RuleSetProvider } from '../../core/contracts/rule-set-provider.js'
 import { inSlices } from '../../core/scheduling/steps.js'
 import type { RedisConnection } from '../../redis/client/connection.js'
 import { forwardProvider } from '../forward-provider.js'

@@ -1,6 +1,6 @@
 import type { Clock } from '../../core/clock.js'
+import type { RuleStore } from '../../core/contracts/rule-store.js'
 import { longestWaitMs } from '../../core/range.js'
-import type { RuleStore } from '../../core/rule-store.js'
 import { connectRedis } from '../../redis/client/connect-redis.js'
 import type { RedisOptions } from '../../redis/client/open/target.js'
 import type { Kind } from '../../validation/kind.js'

@@ -2,7 +2,7 @@
  * A trigram index for case-insensitive substring search. Every sequence of three characters is indexed. A rule that has all
  * trigrams of the search text is a candidate, and its text is then checked.
  */
-import type { RuleDocument } from '../../core/rule-store.js'
+import type { RuleDocument } from '../../core/contracts/rule-store.js'
 import { searchedFields } from '../store/rule-document.js'
 
 const trigramLength = 3

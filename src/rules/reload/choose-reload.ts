@@ -1,5 +1,5 @@
+import type { ReloadStrategy, RuleSetProvider } from '../../core/contracts/rule-set-provider.js'
 import { FluxGateError } from '../../core/errors.js'
-import type { ReloadStrategy, RuleSetProvider } from '../../core/rule-set-provider.js'
 import { isObject } from '../../validation/fields.js'
 import { type PollingOptions, pollingReload } from './polling-reload.js'
 import { pubSubReload } from './pub-sub-reload.js'

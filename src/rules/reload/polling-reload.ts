@@ -1,6 +1,6 @@
 import type { Clock } from '../../core/clock.js'
+import type { ReloadStrategy } from '../../core/contracts/rule-set-provider.js'
 import { FluxGateError } from '../../core/errors.js'
-import type { ReloadStrategy } from '../../core/rule-set-provider.js'
 
 export interface PollingOptions {
   /** Average time from the end of one reload to the start of the next, in milliseconds. Default: 30000. */

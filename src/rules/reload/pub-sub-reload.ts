@@ -1,5 +1,5 @@
+import type { ReloadRequest, ReloadStrategy, RuleSetProvider } from '../../core/contracts/rule-set-provider.js'
 import { FluxGateError } from '../../core/errors.js'
-import type { ReloadRequest, ReloadStrategy, RuleSetProvider } from '../../core/rule-set-provider.js'
 import type { ReloadOptions } from './choose-reload.js'
 import { pollingReload, wakeAfter } from './polling-reload.js'
 import { watchReload } from './watch-reload.js'

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { Clock } from '../../core/clock.js'
+import type { RuleSetProvider } from '../../core/contracts/rule-set-provider.js'
 import { FluxGateError } from '../../core/errors.js'
-import type { RuleSetProvider } from '../../core/rule-set-provider.js'
 import { manualClock } from '../../testing/index.js'
 import { fileRules } from '../file-provider.js'
 import { objectRules } from '../object-provider.js'

@@ -1,4 +1,4 @@
-import type { ReloadStrategy, RuleSetProvider } from '../../core/rule-set-provider.js'
+import type { ReloadStrategy, RuleSetProvider } from '../../core/contracts/rule-set-provider.js'
 
 /**
  * Creates a reload strategy that reloads when the provider reports a change; the provider must have `watch`. It also reloads

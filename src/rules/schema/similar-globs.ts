@@ -1,7 +1,7 @@
+import type { RuleDocument } from '../../core/contracts/rule-store.js'
 import { compilePathPattern } from '../../core/matching/paths/path-pattern.js'
 import { compileGlob } from '../../core/matching/paths/segment-glob.js'
 import type { Rule } from '../../core/rule.js'
-import type { RuleDocument } from '../../core/rule-store.js'
 import { manyPerStep, type Steps } from '../../core/scheduling/steps.js'
 import type { ValidationIssues } from '../../validation/issues.js'
 

@@ -1,4 +1,4 @@
-import type { Edit, PageQuery, RuleSetDocument, RuleStore } from '../../core/rule-store.js'
+import type { Edit, PageQuery, RuleSetDocument, RuleStore } from '../../core/contracts/rule-store.js'
 import { parseRuleSets } from '../schema/parse-rules.js'
 import { ruleSetsIn } from './document-sets.js'
 import { withoutStoreFields } from './rule-document.js'

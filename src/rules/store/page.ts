@@ -1,5 +1,5 @@
+import type { Page, PageQuery } from '../../core/contracts/rule-store.js'
 import { FluxGateError } from '../../core/errors.js'
-import type { Page, PageQuery } from '../../core/rule-store.js'
 
 /** Bounds the work of one request, so that it does not delay others. */
 const maxPageSize = 1_000

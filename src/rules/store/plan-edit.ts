@@ -2,9 +2,10 @@
  * Plans edits: pure functions from the stored state and the requested state to the change to commit, or to `undefined` if
  * nothing changes. Versions never decrease, not even after a removal, so a version always identifies the same content.
  */
+
+import type { Edit, HistoryEntry, RuleDocument, RuleSetHead } from '../../core/contracts/rule-store.js'
 import { FluxGateError } from '../../core/errors.js'
 import { omitUndefined } from '../../core/omit-undefined.js'
-import type { Edit, HistoryEntry, RuleDocument, RuleSetHead } from '../../core/rule-store.js'
 import { eachInSteps, manyPerStep, mapInSteps, type Steps, sortInSteps } from '../../core/scheduling/steps.js'
 import { noIssues, rulesInvalid } from '../../validation/issues.js'
 import { maxRulesPerSet } from '../schema/parse-rules.js'

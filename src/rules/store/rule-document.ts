@@ -1,8 +1,9 @@
 /** Rules as stored documents: the fields of the author, and those that the store adds. */
+
+import type { RuleDocument, RuleSetDocument } from '../../core/contracts/rule-store.js'
 import type { ValidationIssue } from '../../core/errors.js'
 import { copyWithSourceText, hasSameSourceText } from '../../core/json/source-text.js'
 import type { RuleSet } from '../../core/rule.js'
-import type { RuleDocument, RuleSetDocument } from '../../core/rule-store.js'
 import { mapInSteps, type Steps, sortInSteps } from '../../core/scheduling/steps.js'
 import { noIssues, rulesInvalid } from '../../validation/issues.js'
 import type { RuleRequirement } from '../check-provided-rules.js'

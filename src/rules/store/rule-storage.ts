@@ -1,5 +1,5 @@
-import type { RuleSetProvider } from '../../core/rule-set-provider.js'
-import type { HistoryEntry, RuleDocument, RuleSetHead } from '../../core/rule-store.js'
+import type { RuleSetProvider } from '../../core/contracts/rule-set-provider.js'
+import type { HistoryEntry, RuleDocument, RuleSetHead } from '../../core/contracts/rule-store.js'
 
 /**
  * The backend of a rule store. `ruleStoreOf` implements validation, versions and the planning of edits for all backends; a

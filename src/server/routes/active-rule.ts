@@ -1,7 +1,7 @@
 import type { Rule } from '../../core/rule.js'
 import type { Call } from '../request/route.js'
 import type { ServerGate } from '../server-gate.js'
-import { notFound, quotedId } from './rule-editing.js'
+import { notFound, quotedId } from './edit-request.js'
 
 /** The rule of the URL as it is in force. Throws 404. */
 export function activeRule({ ruleSets }: ServerGate, { id: ruleSetId = '', ruleId = '' }: Call['params']) {

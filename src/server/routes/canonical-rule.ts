@@ -1,4 +1,4 @@
-import type { RuleDocument, RuleSetDocument } from '../../core/rule-store.js'
+import type { RuleDocument, RuleSetDocument } from '../../core/contracts/rule-store.js'
 import { manyPerStep, mapInSteps, type Steps } from '../../core/scheduling/steps.js'
 import { algorithmKind } from '../../rules/schema/fields/band-schema.js'
 

@@ -1,4 +1,4 @@
-import type { ApiParts } from '../api-parts.js'
+import type { ApiParts } from '../parts.js'
 import { type Route, route } from '../request/route.js'
 import { pageHeaders, statusPage, style, styleHeaders } from '../status-page.js'
 

@@ -1,5 +1,5 @@
 import { metricsContentType } from '../../telemetry/metrics.js'
-import type { ApiParts } from '../api-parts.js'
+import type { ApiParts } from '../parts.js'
 import { ApiProblem } from '../request/api-problem.js'
 import { json, type Route, route } from '../request/route.js'
 import { infoSchema, liveSchema, readyQuerySchema, readySchema } from '../schemas/health-schema.js'

@@ -1,8 +1,8 @@
-import type { RuleDocument } from '../../core/rule-store.js'
+import type { RuleDocument } from '../../core/contracts/rule-store.js'
 import { described } from '../../validation/kind.js'
 import { boolean, boundedText } from '../../validation/kinds.js'
 import { object } from '../../validation/structures.js'
-import type { ApiParts } from '../api-parts.js'
+import type { ApiParts } from '../parts.js'
 import { ApiProblem } from '../request/api-problem.js'
 import { etagOf, expectedVersion, isNotModified } from '../request/etag.js'
 import { mergePatch } from '../request/merge-patch.js'
@@ -22,7 +22,7 @@ import {
   notFound,
   quotedId,
   withName,
-} from './rule-editing.js'
+} from './edit-request.js'
 import { pathOfSet } from './rule-set-routes.js'
 
 const group = 'Rules'

@@ -1,9 +1,9 @@
-import type { RuleSetDocument, RuleStore } from '../../core/rule-store.js'
+import type { RuleSetDocument, RuleStore } from '../../core/contracts/rule-store.js'
 import { inSlices } from '../../core/scheduling/steps.js'
 import { described } from '../../validation/kind.js'
 import { boundedText } from '../../validation/kinds.js'
 import { object } from '../../validation/structures.js'
-import type { ApiParts } from '../api-parts.js'
+import type { ApiParts } from '../parts.js'
 import type { ApiProblem } from '../request/api-problem.js'
 import { etagOf, expectedVersion, isNotModified } from '../request/etag.js'
 import { longJson, type Route, route } from '../request/route.js'
@@ -21,7 +21,7 @@ import {
   notFound,
   quotedId,
   withName,
-} from './rule-editing.js'
+} from './edit-request.js'
 
 const group = 'Rule sets'
 const access = 'ADMIN'

@@ -1,5 +1,5 @@
+import type { Edit, RuleDocument, RuleSetDocument } from '../../core/contracts/rule-store.js'
 import { FluxGateError } from '../../core/errors.js'
-import type { Edit, RuleDocument, RuleSetDocument } from '../../core/rule-store.js'
 
 interface ModelSet {
   version: number

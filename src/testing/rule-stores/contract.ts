@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import type { Clock } from '../../core/clock.js'
-import type { RuleStore } from '../../core/rule-store.js'
+import type { RuleStore } from '../../core/contracts/rule-store.js'
 import type { TestRunner } from '../bucket-store-contract.js'
 import { manualClock } from '../manual-clock.js'
 import { attributesContract } from './attributes.js'

@@ -1,7 +1,7 @@
 /** Fixtures that the parts of the rule store contract share. */
 import assert from 'node:assert/strict'
+import type { Page, PageQuery, RuleStore } from '../../core/contracts/rule-store.js'
 import { FluxGateError } from '../../core/errors.js'
-import type { Page, PageQuery, RuleStore } from '../../core/rule-store.js'
 import type { ManualClock } from '../manual-clock.js'
 
 export interface RuleStoreTest {

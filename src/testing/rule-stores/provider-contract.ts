@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
+import type { RuleSetProvider } from '../../core/contracts/rule-set-provider.js'
 import { FluxGateError } from '../../core/errors.js'
 import type { RuleSet } from '../../core/rule.js'
-import type { RuleSetProvider } from '../../core/rule-set-provider.js'
 import type { TestRunner } from '../bucket-store-contract.js'
 
 /** The provider of one contract test, with access to its storage. */

@@ -1,7 +1,7 @@
 /** Compares rule stores with a model after each of many random edits by several editors. */
 import assert from 'node:assert/strict'
+import type { Edit, RuleDocument, RuleStore } from '../../core/contracts/rule-store.js'
 import { FluxGateError } from '../../core/errors.js'
-import type { Edit, RuleDocument, RuleStore } from '../../core/rule-store.js'
 import { type Random, seededRandom } from '../../core/seeded-random.js'
 import type { ManualClock } from '../manual-clock.js'
 import { RuleStoreModel } from '../models/rule-store-model.js'

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { bulkLoad } from '../../../src/bulk.js'
-import type { Command } from '../../../src/redis/bulk/commands/command-writer.js'
+import type { Command } from '../../../src/redis/bulk/commands/writer.js'
 import { hashSlot } from '../../../src/redis/client/hash-slot.js'
 import { eventually } from '../../fixtures/eventually.js'
 import { type Cluster, startCluster } from '../../servers/cluster.js'

@@ -1,6 +1,6 @@
 /** Connections that FluxGate opens to a cluster and to servers behind sentinels. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { wrapRedisError } from '../../../src/redis/client/connection-errors.js'
+import { wrapRedisError } from '../../../src/redis/client/errors.js'
 import { type OpenedRedis, openRedis } from '../../../src/redis/client/open/open-redis.js'
 import { eventually } from '../../fixtures/eventually.js'
 import { settlesWithin } from '../../fixtures/settles-within.js'

@@ -1,7 +1,7 @@
 /** Connections that FluxGate opens to a single server. */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { FluxGateError } from '../../../src/core/errors.js'
-import { wrapRedisError } from '../../../src/redis/client/connection-errors.js'
+import { wrapRedisError } from '../../../src/redis/client/errors.js'
 import { type OpenedRedis, openRedis, type RedisOptions } from '../../../src/redis/client/open/open-redis.js'
 import { eventually } from '../../fixtures/eventually.js'
 import { settlesWithin } from '../../fixtures/settles-within.js'

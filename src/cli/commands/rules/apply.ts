@@ -1,6 +1,6 @@
 import { Command, Option } from 'commander'
+import type { RuleSetDocument } from '../../../core/contracts/rule-store.js'
 import { jsonText, onOneLine } from '../../../core/json/source-text.js'
-import type { RuleSetDocument } from '../../../core/rule-store.js'
 import { parseRuleSets } from '../../../rules/schema/parse-rules.js'
 import { importRules } from '../../../rules/store/copy-rules.js'
 import { ruleSetsIn } from '../../../rules/store/document-sets.js'

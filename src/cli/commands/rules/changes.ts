@@ -1,6 +1,7 @@
 /** Compares two versions of a rule set, rule by rule and field by field. */
+
+import type { RuleDocument, RuleSetDocument } from '../../../core/contracts/rule-store.js'
 import { hasSameSourceText } from '../../../core/json/source-text.js'
-import type { RuleDocument, RuleSetDocument } from '../../../core/rule-store.js'
 import { isSameRule, withoutStoreFields } from '../../../rules/store/rule-document.js'
 
 export interface FieldChange {

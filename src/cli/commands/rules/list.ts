@@ -1,5 +1,5 @@
 import { Command } from 'commander'
-import type { RuleDocument, RuleSetDocument } from '../../../core/rule-store.js'
+import type { RuleDocument, RuleSetDocument } from '../../../core/contracts/rule-store.js'
 import { parseRuleSets } from '../../../rules/schema/parse-rules.js'
 import { exportRules } from '../../../rules/store/copy-rules.js'
 import { exitStatus } from '../../exit-status.js'

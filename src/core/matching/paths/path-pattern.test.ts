@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { normalisePath } from './normalise-path.js'
 import { compilePathPattern, pathPatternIssue } from './path-pattern.js'
-import { capturedFrom, matchesPath } from './path-search.js'
+import { capturedFrom, matchesPath } from './tree-search.js'
 
 const matches = (pattern: string, path: string) => matchesPath(compilePathPattern(pattern), normalisePath(path))
 

@@ -1,6 +1,6 @@
 import { Fields } from '../records/fields.js'
 import type { Encoded, RecordFormat } from '../records/record-source.js'
-import type { CommandWriter } from './command-writer.js'
+import type { CommandWriter } from './writer.js'
 
 const space = 0x20
 const hash = 0x23

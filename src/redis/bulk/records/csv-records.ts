@@ -1,6 +1,6 @@
 import { FluxGateError } from '../../../core/errors.js'
-import { type CommandTemplate, type FieldValues, writeTemplate } from '../commands/command-template.js'
 import { write } from '../commands/plain-commands.js'
+import { type CommandTemplate, type FieldValues, writeTemplate } from '../commands/template.js'
 import { Fields } from './fields.js'
 import type { RecordFormat } from './record-source.js'
 

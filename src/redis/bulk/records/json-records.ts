@@ -1,5 +1,5 @@
-import { type CommandTemplate, type FieldValues, writeTemplate } from '../commands/command-template.js'
-import type { CommandWriter } from '../commands/command-writer.js'
+import { type CommandTemplate, type FieldValues, writeTemplate } from '../commands/template.js'
+import type { CommandWriter } from '../commands/writer.js'
 import type { Encoded, RecordFormat } from './record-source.js'
 
 /** JSON lines: objects whose fields a template uses (`<address.city>` for a nested field), or commands as arrays. */

@@ -1,4 +1,4 @@
-import type { CommandWriter } from '../commands/command-writer.js'
+import type { CommandWriter } from '../commands/writer.js'
 
 /** A single invalid record. The load continues with the next one. */
 export interface RecordIssue {

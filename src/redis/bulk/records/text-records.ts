@@ -1,5 +1,5 @@
 import { FluxGateError } from '../../../core/errors.js'
-import type { CommandWriter } from '../commands/command-writer.js'
+import type { CommandWriter } from '../commands/writer.js'
 import type { Encoded, RecordFormat, RecordSource } from './record-source.js'
 
 const lf = 0x0a

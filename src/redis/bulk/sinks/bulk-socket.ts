@@ -2,7 +2,7 @@ import { connect as connectTcp, type Socket } from 'node:net'
 import { type ConnectionOptions, connect as connectTls } from 'node:tls'
 import type { RedisNode } from '../../client/open/address.js'
 import { mayBeMismatch, silentAttemptMs, transportMismatch } from '../../client/transport-probe.js'
-import { type Command, encodeCommand } from '../commands/command-writer.js'
+import { type Command, encodeCommand } from '../commands/writer.js'
 import { errorIn, type Reply, ReplyReader } from './reply-reader.js'
 
 /** Credentials and transport, which are the same for all nodes of a cluster. */

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { nodeText } from '../../client/open/address.js'
-import type { CommandWriter } from '../commands/command-writer.js'
+import type { CommandWriter } from '../commands/writer.js'
 import { LineQueue } from '../records/line-queue.js'
 import { isServerFailure, stopped, type Tally } from '../tally.js'
 import type { BulkSocket } from './bulk-socket.js'

@@ -1,5 +1,5 @@
 import type { Writable } from 'node:stream'
-import type { CommandWriter } from '../commands/command-writer.js'
+import type { CommandWriter } from '../commands/writer.js'
 import { stopped, type Tally } from '../tally.js'
 import { sendBytes } from './server-sink.js'
 import { type BulkSink, Waiter } from './sink.js'

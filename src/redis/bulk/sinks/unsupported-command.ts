@@ -1,4 +1,4 @@
-import type { CommandWriter } from '../commands/command-writer.js'
+import type { CommandWriter } from '../commands/writer.js'
 
 /** Commands after which the server no longer sends exactly one reply per command. */
 const names = ['SUBSCRIBE', 'PSUBSCRIBE', 'SSUBSCRIBE', 'MONITOR', 'QUIT', 'HELLO', 'SYNC', 'PSYNC', 'RESET']

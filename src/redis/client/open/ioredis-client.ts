@@ -4,15 +4,8 @@ import { Deadlines } from '../../../core/scheduling/deadlines.js'
 import { Hold } from '../../../core/scheduling/hold.js'
 import { connectedWithin } from '../connected-within.js'
 import type { RedisConnection } from '../connection.js'
-import {
-  isMisconfigured,
-  isUnwritten,
-  NotConnectedError,
-  reasonOf,
-  withoutCommand,
-  wrapRedisError,
-} from '../connection-errors.js'
 import { connectionOf } from '../connection-of.js'
+import { isMisconfigured, isUnwritten, NotConnectedError, reasonOf, withoutCommand, wrapRedisError } from '../errors.js'
 import { mayBeMismatch, silentAttemptMs, transportMismatch } from '../transport-probe.js'
 import { prepareClusterNode } from './cluster-node.js'
 import { clusterOptions, retryDelayMs, serverOptions, silenceMs } from './settings.js'

@@ -1,4 +1,4 @@
-/** Generated from acquire.lua, extend.lua, release.lua, unlock.lua, semaphore-acquire.lua, semaphore-extend.lua, semaphore-release.lua by scripts/assemble-lua.mjs; do not edit. */
+/** Generated from acquire.lua, extend.lua, release.lua, unlock.lua, semaphore/acquire.lua, semaphore/extend.lua, semaphore/release.lua by scripts/assemble-lua.mjs; do not edit. */
 export const acquireScript = {
   sha: '1d74551a6ad77e1ef53b86c19dbb72cf66dbecae',
   source: `local fifo

@@ -1,6 +1,6 @@
+import type { Override } from '../../../core/contracts/override-store.js'
 import { FluxGateError } from '../../../core/errors.js'
 import { cidrText, ipIdentity, parseCidr } from '../../../core/keys/ip-address.js'
-import type { Override } from '../../../core/override-store.js'
 import type { OverrideTerms, StartingBalance } from '../../../core/overrides/override-storage.js'
 import { type Band, maxCapacity, type Rule } from '../../../core/rule.js'
 import { type Fields, openFields } from '../../../validation/fields.js'

@@ -11,7 +11,7 @@ import {
   type OverrideTerms,
 } from '../../../core/overrides/override-storage.js'
 import type { RedisConnection } from '../../../redis/client/connection.js'
-import { wrapRedisError } from '../../../redis/client/connection-errors.js'
+import { wrapRedisError } from '../../../redis/client/errors.js'
 import { bytePairsReply, bytesReply } from '../../../redis/client/replies.js'
 import type { OverridePlace } from '../operation.js'
 import { ActiveGenerations } from './active-generations.js'

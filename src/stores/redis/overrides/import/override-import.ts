@@ -1,10 +1,10 @@
 import { FluxGateError } from '../../../../core/errors.js'
-import type { CommandWriter } from '../../../../redis/bulk/commands/command-writer.js'
+import type { CommandWriter } from '../../../../redis/bulk/commands/writer.js'
 import type { RedisConnection } from '../../../../redis/client/connection.js'
-import { wrapRedisError } from '../../../../redis/client/connection-errors.js'
+import { wrapRedisError } from '../../../../redis/client/errors.js'
 import { hashSlotOfRange } from '../../../../redis/client/hash-slot.js'
 import { hashOfSlot, type RuleRef, rangeField, slotOfKey } from '../keys.js'
-import { OverrideBatches } from './override-batches.js'
+import { OverrideBatches } from './batches.js'
 import { OverrideGenerations } from './override-generations.js'
 
 const nowScript = `local time = redis.call('TIME')

@@ -1,0 +1,26 @@
+import type { RuleStore } from '../core/contracts/rule-store.js'
+import type { ShowKey } from '../telemetry/key-digest.js'
+import type { Statistics } from '../telemetry/statistics/statistics.js'
+import type { RequiredTokens } from './openapi/openapi.js'
+import type { ServerGate, ServerHealth } from './server-gate.js'
+import type { ServerLog } from './server-log.js'
+
+/** Everything the routes need. Routes whose optional part is missing respond with 501. */
+export interface ApiParts {
+  readonly gate: ServerGate
+  /** The combined health of all processes that share the port. */
+  readonly health: () => Promise<ServerHealth>
+  /** The rule store for edits. The gate must load its rules from the same store. */
+  readonly rules?: RuleStore | undefined
+  readonly statistics?: Statistics | undefined
+  /** Prometheus text. */
+  readonly metrics?: (() => string | Promise<string>) | undefined
+  /** Version, store types and similar facts. Must not contain secrets. */
+  readonly info?: (() => object | Promise<object>) | undefined
+  readonly log: ServerLog
+  readonly showKey: ShowKey
+  readonly version: string
+  /** The tokens that requests need, for the OpenAPI document. */
+  readonly requiredTokens: RequiredTokens
+  isDraining(): boolean
+}
