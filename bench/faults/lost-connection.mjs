@@ -11,7 +11,7 @@ const kill = (/** @type {RedisServer} */ server) => server.call('CLIENT', 'KILL'
 
 /** @param {RedisServer} server */
 async function startCallers(server) {
-  const store = redisStore(server.uri, { prefix: 'faults-lost', knownRefusals: false })
+  const store = redisStore(server.uri, { prefix: 'faults-lost', cachedRejections: false })
   await store.ready(2_000)
   const limiter = createLimiter({ algorithm: 'FIXED_WINDOW', capacity: 1_000_000_000, window: '30d', store })
   while ((await limiter.consume('a')).degraded) await sleep(20)

@@ -2,6 +2,7 @@
 /** Limits in Redis: one server, one calling process. */
 import { addresses, randomOrder } from '../access.mjs'
 import { askForAll, bytesPerKey } from '../redis/bytes-per-key.mjs'
+import { cachedRejections } from '../redis/cached-rejections.mjs'
 import {
   flexible,
   flexibleNodeRedis,
@@ -10,7 +11,6 @@ import {
   fluxGate,
   fluxGateNodeRedis,
 } from '../redis/contenders.mjs'
-import { knownRefusals } from '../redis/known-refusals.mjs'
 import { costOfOverrides } from '../redis/overrides.mjs'
 import { redisGone } from '../redis/redis-gone.mjs'
 import { inRounds, speedFigures } from '../redis/rounds.mjs'
@@ -104,7 +104,7 @@ async function measured(server, effort) {
   )
   const overrides = await costOfOverrides(server, allKeys, keys, effort)
   figures.push(overrides.figures)
-  figures.push(await knownRefusals(server, effort))
+  figures.push(await cachedRejections(server, effort))
   const fillers = [
     ...algorithms.map((algorithm) => fluxGate(algorithm, uri, { ...band, algorithm })),
     flexible(theirs, uri, limit),

@@ -59,7 +59,7 @@ const defaults = {
     connectTimeoutMs: 2_000,
     connections: 1,
     leaseShare: 0.1,
-    knownRefusals: true,
+    cachedRejections: true,
   },
   rules: { type: 'file', path: join(directory, 'rules.yaml'), collection: 'rate_limit_rules' },
   ratelimit: {
@@ -282,7 +282,7 @@ ratelimit: { missingRuleBehavior: MAYBE, localShare: 0, color: red, ipv6Prefix: 
       '  gateway.prot: unknown key; did you mean port?',
       '  gateway.host: must be a non-empty string; received ""',
       '  gateway.port: must be a whole number from 0 to 65535; received 65536',
-      '  store: must be an object with type, maxKeys, uri, clusterNodes, sentinels, sentinelName, username, password, sentinelUsername, sentinelPassword, tls, prefix, timeoutMs, connectTimeoutMs, connections, leaseShare, knownRefusals, redis; received "memory"',
+      '  store: must be an object with type, maxKeys, uri, clusterNodes, sentinels, sentinelName, username, password, sentinelUsername, sentinelPassword, tls, prefix, timeoutMs, connectTimeoutMs, connections, leaseShare, cachedRejections, knownRefusals, redis; received "memory"',
       `  rules.path: environment variable A is not set; set it, or add a default: \${A:default}`,
       `  rules.path: environment variable B is not set; set it, or add a default: \${B:default}`,
       '  ratelimit.color: unknown key; allowed: defaultRuleSetId, filterEnabled, includePatterns, excludePatterns, missingRuleBehavior, trustedProxies, clientIpHeader, ipv6Prefix, userIdHeader, apiKeyHeader, headers, onStoreFailure, localShare',

@@ -37,7 +37,7 @@ const defaults = {
   connectTimeoutMs: 2_000,
   connections: 1,
   leaseShare: 0.1,
-  knownRefusals: true,
+  cachedRejections: true,
 }
 
 describe('Redis store settings', () => {
@@ -67,6 +67,17 @@ describe('Redis store settings', () => {
     ],
   ])('accept cluster nodes: %s', async (text, env) => {
     expect(await storeOf(text, env)).toMatchObject({ type: 'redis', clusterNodes: nodes })
+  })
+
+  it('accept the deprecated name of cachedRejections, which yields to the current one', async () => {
+    const old = 'store: { uri: "redis://h", knownRefusals: false'
+    expect(await gateStoreOf(`${old} }`)).toMatchObject({ cachedRejections: false })
+    expect(await gateStoreOf(`${old}, cachedRejections: true }`)).toMatchObject({ cachedRejections: true })
+    expect(await gateStoreOf('', { FLUXGATE_REDIS_URI: 'redis://h', FLUXGATE_STORE_KNOWN_REFUSALS: 'false' })).toEqual({
+      ...defaults,
+      uri: 'redis://h',
+      cachedRejections: false,
+    })
   })
 
   it('accept sentinels', async () => {

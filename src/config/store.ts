@@ -23,7 +23,16 @@ export function resolveStore(store: StoreSettings, sources: Sources, issues: Val
   const kept = addresses.filter((name) => sources[name] === 'environment' || (sources[name] && !isOverridden))
   if (type === 'redis') checkAddress(kept, 'store', issues)
   const dropped = addresses.filter((name) => !kept.includes(name)).map((name) => [name, undefined])
-  return { ...store, ...credentials(store, sources), type, ...Object.fromEntries(dropped) }
+  const { knownRefusals = store.cachedRejections } = store
+  const cachedRejections = sources.cachedRejections === undefined ? knownRefusals : store.cachedRejections
+  return {
+    ...store,
+    ...credentials(store, sources),
+    type,
+    cachedRejections,
+    knownRefusals: undefined,
+    ...Object.fromEntries(dropped),
+  }
 }
 
 function typeOf({ type }: StoreSettings, sources: Sources): StoreSettings['type'] {
@@ -47,16 +56,15 @@ export function redisSettings({ type, maxKeys: _, ...settings }: StoreSettings):
 
 /** The connection options of the store's Redis, for other data that is kept there. */
 export function redisAddress(store: StoreSettings): RedisOptions {
-  const {
-    prefix: _,
-    timeoutMs: __,
-    connectTimeoutMs: ___,
-    leaseShare: ____,
-    knownRefusals: _____,
-    connections: ______,
-    ...address
-  } = redisSettings(store) ?? {}
+  const { connections: _, ...address } = splitRedisSettings(redisSettings(store) ?? {}).address
   return address
+}
+
+/** Splits the settings of a Redis store into the options of its connections and those of `redisStore`. */
+export function splitRedisSettings(settings: RedisStoreSettings) {
+  const { prefix, timeoutMs, connectTimeoutMs, leaseShare, cachedRejections, knownRefusals, ...address } = settings
+  const options = { prefix, timeoutMs, connectTimeoutMs, leaseShare, cachedRejections, knownRefusals }
+  return { address: address as RedisOptions, options: omitUndefined(options) }
 }
 
 /**

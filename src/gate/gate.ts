@@ -201,7 +201,7 @@ export class Gate implements FluxGate {
   #createHandler(): StandaloneHandler {
     const { missingRuleBehavior = 'ALLOW', onStoreFailure = 'LOCAL', localShare = 1 } = this.#options
     return new StandaloneHandler({
-      rules: this.#rules,
+      snapshot: () => this.#rules.snapshot,
       store: this.#store,
       localStore: memoryStore({ clock: this.#clock }),
       room: this.#room,

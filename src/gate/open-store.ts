@@ -1,9 +1,8 @@
-import { checkRedisSettings } from '../config/store.js'
+import { checkRedisSettings, splitRedisSettings } from '../config/store.js'
 import type { BucketStore } from '../core/bucket-store.js'
 import type { Clock } from '../core/clock.js'
 import { withCapabilities } from '../core/decorate-store.js'
 import { FluxGateError } from '../core/errors.js'
-import { omitUndefined } from '../core/omit-undefined.js'
 import { isRedisClient } from '../redis/client/connection-of.js'
 import { parseRedisUri } from '../redis/client/open/address.js'
 import type { RedisOptions } from '../redis/client/open/target.js'
@@ -53,9 +52,8 @@ function openBySettings(value: object, { resilience, openRedis }: StoreParts): B
   const issues = noIssues()
   const settings = checkRedisSettings(value, 'store', issues)
   if (issues.count > 0) throw configInvalid('Options of the store', issues.kept)
-  const { prefix, timeoutMs, connectTimeoutMs, leaseShare, knownRefusals, ...address } = settings
-  const own = omitUndefined({ prefix, timeoutMs, connectTimeoutMs, leaseShare, knownRefusals })
-  return openRedis(address, { ...resilience, ...own })
+  const { address, options } = splitRedisSettings(settings)
+  return openRedis(address, { ...resilience, ...options })
 }
 
 /** Adds a timeout and a circuit breaker, unless the store is synchronous or has its own. */

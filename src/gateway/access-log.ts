@@ -13,7 +13,7 @@ export interface AccessEntry {
   /** Size of the response body. */
   readonly bytes: number
   readonly route: string | null
-  readonly decision: 'allowed' | 'held' | 'refused' | 'unlimited' | null
+  readonly decision: 'allowed' | 'held' | 'rejected' | 'unlimited' | null
   readonly clientIp: string | null
   /** From `traceparent` or `X-Trace-Id`; null if neither is valid. */
   readonly traceId: string | null
@@ -24,7 +24,7 @@ export interface AccessEntry {
 export type AccessLog = (entry: AccessEntry) => void
 
 export function loggedDecision(admission: Admission, { limits }: Route): AccessEntry['decision'] {
-  if (admission.kind !== 'PASS') return 'refused'
+  if (admission.kind !== 'PASS') return 'rejected'
   if (admission.isHeld) return 'held'
   return limits.length === 0 ? 'unlimited' : 'allowed'
 }

@@ -12,8 +12,8 @@ import type { WaitingRoom } from '../core/waiting/waiting-room.js'
 import { StoreFailurePolicy } from './store-failure-policy.js'
 
 export interface StandaloneOptions {
-  /** Holds the current rules. Read once per decision, which keeps the result. */
-  readonly rules: { readonly snapshot: Snapshot }
+  /** The rules, or a function that returns the current ones. It is called once per decision, which keeps the result. */
+  readonly snapshot: Snapshot | (() => Snapshot)
   readonly store: BucketStore
   /** Limits in this process while `store` fails. */
   readonly localStore: BucketStore
@@ -71,7 +71,8 @@ export class StandaloneHandler implements Handler {
   }
 
   #planOf(ruleSetId: string | undefined): Plan | undefined {
-    const { defaultPlan, plans } = this.#options.rules.snapshot
+    const { snapshot } = this.#options
+    const { defaultPlan, plans } = typeof snapshot === 'function' ? snapshot() : snapshot
     return ruleSetId === undefined ? defaultPlan : plans.get(ruleSetId)
   }
 

@@ -17,7 +17,7 @@ const band = (label: string, more: Partial<BandDecision> = {}): BandDecision => 
   ...more,
 })
 
-const refused: Decision = {
+const rejected: Decision = {
   allowed: false,
   delayMs: 0,
   reason: 'LIMITED',
@@ -34,9 +34,9 @@ const refused: Decision = {
   bands: [band('burst'), band('daily', { allowed: true }), band('tried', { shadow: true }), band('sustained')],
 }
 
-describe('the problem of a refusal', () => {
+describe('the problem of a rejection', () => {
   it('is 429 with the limits that were met and when to come back', () => {
-    expect(rejectionProblem(refused)).toEqual({
+    expect(rejectionProblem(rejected)).toEqual({
       type: 'https://iana.org/assignments/http-problem-types#quota-exceeded',
       title: 'Request cannot be satisfied as assigned quota has been exceeded',
       status: 429,
@@ -60,7 +60,7 @@ describe('the problem of a refusal', () => {
   })
 
   it('does not ask to retry what can never succeed', () => {
-    expect(rejectionProblem({ ...refused, reason: 'IMPOSSIBLE', retryAfterMs: null })).toMatchObject({
+    expect(rejectionProblem({ ...rejected, reason: 'IMPOSSIBLE', retryAfterMs: null })).toMatchObject({
       status: 429,
       detail: 'The cost of this request exceeds the capacity 5 of the limit "login.sustained".',
       retryAfterMs: null,
@@ -78,6 +78,6 @@ describe('the problem of a refusal', () => {
   })
 
   it('never tells whom the limit counts against', () => {
-    expect(JSON.stringify(rejectionProblem(refused))).not.toContain('secret')
+    expect(JSON.stringify(rejectionProblem(rejected))).not.toContain('secret')
   })
 })

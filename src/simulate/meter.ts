@@ -7,9 +7,9 @@ export interface Totals {
   /** All requests. */
   readonly offered: number
   /** Allowed requests. */
-  readonly admitted: number
+  readonly allowed: number
   /** Rejected requests. */
-  readonly refused: number
+  readonly rejected: number
   /** Requests that were allowed after a delay. */
   readonly delayed: number
   /** The exact maximum of requests that were released in any interval (t − window, t]. */
@@ -29,7 +29,7 @@ export class Meter {
   readonly #recent: RecentCount
   readonly #pending = new PendingReleases()
   #offered = 0
-  #refused = 0
+  #rejected = 0
   #delayed = 0
   #delaySum = 0
   #delayMax = 0
@@ -46,18 +46,18 @@ export class Meter {
     this.#carriedTo = startAt
   }
 
-  refused(at: number): void {
+  rejected(at: number): void {
     const bucket = this.series.at(at)
     bucket.offered += 1
-    bucket.refused += 1
+    bucket.rejected += 1
     this.#offered += 1
-    this.#refused += 1
+    this.#rejected += 1
   }
 
-  admitted(at: number, delay: number): void {
+  allowed(at: number, delay: number): void {
     const bucket = this.series.at(at)
     bucket.offered += 1
-    bucket.admitted += 1
+    bucket.allowed += 1
     this.#offered += 1
     if (delay > 0) {
       bucket.delayed += 1
@@ -79,16 +79,16 @@ export class Meter {
   }
 
   totals(): Totals {
-    const admitted = this.#offered - this.#refused
+    const allowed = this.#offered - this.#rejected
     return {
       offered: this.#offered,
-      admitted,
-      refused: this.#refused,
+      allowed,
+      rejected: this.#rejected,
       delayed: this.#delayed,
       mostInAnyWindow: this.#peak,
       smallestGapMs: Number.isFinite(this.#smallestGap) ? this.#smallestGap / ticksPerMs : null,
       longestGapMs: Number.isFinite(this.#longestGap) ? this.#longestGap / ticksPerMs : null,
-      meanDelayMs: admitted === 0 ? 0 : Math.round(this.#delaySum / admitted) / ticksPerMs,
+      meanDelayMs: allowed === 0 ? 0 : Math.round(this.#delaySum / allowed) / ticksPerMs,
       maxDelayMs: Math.round(this.#delayMax) / ticksPerMs,
     }
   }

@@ -28,22 +28,22 @@ describe('simulateBands', () => {
       SLIDING_WINDOW_LOG: 10,
       SLIDING_WINDOW_COUNTER: 10,
     })
-    const admitted = Object.fromEntries(runs.map((run) => [run.band.algorithm, run.admitted]))
-    expect(admitted).toMatchObject({ FIXED_WINDOW: 60, SLIDING_WINDOW_LOG: 30 })
+    const allowed = Object.fromEntries(runs.map((run) => [run.band.algorithm, run.allowed]))
+    expect(allowed).toMatchObject({ FIXED_WINDOW: 60, SLIDING_WINDOW_LOG: 30 })
   })
 
   it('shows that a leaky bucket spaces releases evenly and a token bucket does not', async () => {
     const arrivals = burst({ size: 10, every: 10 * second, spread: 0 }, { from: 0, until: second })
     const { runs } = await simulateBands([band('LEAKY_BUCKET'), band('TOKEN_BUCKET')], arrivals)
     expect(runs[0]).toMatchObject({
-      admitted: 10,
+      allowed: 10,
       smallestGapMs: 100,
       longestGapMs: 100,
       maxDelayMs: 900,
       meanDelayMs: 450,
     })
     expect(runs[0]?.delayed).toBe(9)
-    expect(runs[1]).toMatchObject({ admitted: 10, smallestGapMs: 0, longestGapMs: 0, maxDelayMs: 0, delayed: 0 })
+    expect(runs[1]).toMatchObject({ allowed: 10, smallestGapMs: 0, longestGapMs: 0, maxDelayMs: 0, delayed: 0 })
   })
 
   it('counts releases of a leaky bucket at their release time', async () => {
@@ -53,7 +53,7 @@ describe('simulateBands', () => {
     )
     const buckets = runs[0]?.buckets ?? []
     const tenth = Math.round(100 / bucketMs)
-    expect(buckets[0]).toMatchObject({ offered: 10, admitted: 10, delayed: 9, released: 1 })
+    expect(buckets[0]).toMatchObject({ offered: 10, allowed: 10, delayed: 9, released: 1 })
     expect(buckets[tenth]).toMatchObject({ offered: 0, released: 1, peak: 2 })
     expect(buckets[9 * tenth]).toMatchObject({ released: 1, peak: 10 })
   })
@@ -61,13 +61,13 @@ describe('simulateBands', () => {
   it('allows a client at 11/s under 10/s its 10/s and the first burst', async () => {
     const { runs } = await simulateBands([band('TOKEN_BUCKET')], uniform(11, { from: 0, until: 100 * second }))
     // 10/s for 100 s, plus the initial ten permits, minus the one that is not yet refilled at the end.
-    expect(runs[0]).toMatchObject({ offered: 1_100, admitted: 1_009, refused: 91 })
+    expect(runs[0]).toMatchObject({ offered: 1_100, allowed: 1_009, rejected: 91 })
   })
 
   it('rejects no request of an uneven client at 96/min under 100/min', async () => {
     const arrivals = burst({ size: 8, every: 5 * second, spread: second }, { from: 0, until: 600 * second })
     const { runs } = await simulateBands([band('TOKEN_BUCKET', 100, 60 * second)], arrivals)
-    expect(runs[0]).toMatchObject({ offered: 960, refused: 0 })
+    expect(runs[0]).toMatchObject({ offered: 960, rejected: 0 })
   })
 
   it('agrees with a brute-force count of the maximum in any window (seed 3)', async () => {
@@ -85,9 +85,9 @@ describe('simulateBands', () => {
     })
     expect(simulation).toMatchObject({ startAtMs: 0, bucketMs: 10, windowMs: 1_000 })
     for (const { buckets } of [simulation.offered, ...simulation.runs]) expect(buckets).toHaveLength(800)
-    for (const { buckets, offered, admitted } of simulation.runs) {
+    for (const { buckets, offered, allowed } of simulation.runs) {
       expect(buckets.reduce((sum, bucket) => sum + bucket.offered, 0)).toBe(offered)
-      expect(buckets.reduce((sum, bucket) => sum + bucket.released, 0)).toBe(admitted)
+      expect(buckets.reduce((sum, bucket) => sum + bucket.released, 0)).toBe(allowed)
     }
   })
 
@@ -95,7 +95,7 @@ describe('simulateBands', () => {
     const { offered, runs } = await simulateBands([band('TOKEN_BUCKET')], [])
     expect(offered.offered).toBe(0)
     expect(runs[0]).toMatchObject({
-      admitted: 0,
+      allowed: 0,
       smallestGapMs: null,
       longestGapMs: null,
       meanDelayMs: 0,

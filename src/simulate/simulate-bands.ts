@@ -45,7 +45,7 @@ export async function simulateBands(
   for await (const { at } of arrivals) {
     meters ??= createMeters(bands, span.startAt ?? at, window)
     last = at
-    meters.offered.admitted(at, 0)
+    meters.offered.allowed(at, 0)
     for (const limiter of meters.limiters) limiter.arrive(at)
   }
   const { offered, limiters } = meters ?? createMeters(bands, last, window)
@@ -95,8 +95,8 @@ function createLimiter(band: Band, meter: Meter): Limiter {
     arrive(at) {
       buckets.step(0, band, 1, at, 0, step)
       if (step.changes) buckets.write(0, step.next)
-      if (step.allowed) meter.admitted(at, step.delay)
-      else meter.refused(at)
+      if (step.allowed) meter.allowed(at, step.delay)
+      else meter.rejected(at)
     },
   }
 }

@@ -34,18 +34,18 @@ describe('simulateRules', () => {
     ]
     const { rules, total, withoutRule } = await simulateRules(() => answers.shift() as Decision, at(0, 1, 2, 3))
     expect(rules).toEqual([
-      { ruleId: 'a', applied: 4, admitted: 2, refused: 2, shadowRefused: 0 },
-      { ruleId: 'b', applied: 3, admitted: 1, refused: 1, shadowRefused: 0 },
-      { ruleId: 's', applied: 1, admitted: 1, refused: 0, shadowRefused: 1 },
+      { ruleId: 'a', applied: 4, allowed: 2, rejected: 2, shadowRejected: 0 },
+      { ruleId: 'b', applied: 3, allowed: 1, rejected: 1, shadowRejected: 0 },
+      { ruleId: 's', applied: 1, allowed: 1, rejected: 0, shadowRejected: 1 },
     ])
-    expect(total).toMatchObject({ offered: 4, admitted: 2, refused: 2 })
+    expect(total).toMatchObject({ offered: 4, allowed: 2, rejected: 2 })
     expect(withoutRule).toBe(0)
   })
 
   it('counts rejections without a bucket and requests without a rule', async () => {
     const answers = [unmeteredDecision(false, 'MISSING_KEY', 0, { ruleId: 'a' }), unmeteredDecision(true, 'NO_RULE', 0)]
     const { rules, withoutRule } = await simulateRules(() => answers.shift() as Decision, at(0, 1))
-    expect(rules).toEqual([{ ruleId: 'a', applied: 1, admitted: 0, refused: 1, shadowRefused: 0 }])
+    expect(rules).toEqual([{ ruleId: 'a', applied: 1, allowed: 0, rejected: 1, shadowRejected: 0 }])
     expect(withoutRule).toBe(1)
   })
 

@@ -14,11 +14,11 @@ export interface RuleRun {
   /** The number of requests that the rule applied to. */
   readonly applied: number
   /** The number of these requests that were allowed. */
-  readonly admitted: number
+  readonly allowed: number
   /** The number of these requests that this rule rejected. Another rule may have rejected them too. */
-  readonly refused: number
+  readonly rejected: number
   /** The number of rejections by a rule in SHADOW mode, which have no effect. */
-  readonly shadowRefused: number
+  readonly shadowRejected: number
 }
 
 export interface RulesSimulation {
@@ -49,8 +49,8 @@ export async function simulateRules(
     meter ??= new Meter(span.startAt ?? at, peakWindow)
     last = at
     const decision = await decide(context, at)
-    if (decision.allowed) meter.admitted(at, decision.delayMs * ticksPerMs)
-    else meter.refused(at)
+    if (decision.allowed) meter.allowed(at, decision.delayMs * ticksPerMs)
+    else meter.rejected(at)
     if (decision.ruleId === null && decision.bands.length === 0) withoutRule += 1
     else count(tallies, decision)
   }
@@ -61,7 +61,7 @@ export async function simulateRules(
     bucketMs,
     windowMs: peakWindow / ticksPerMs,
     total: runOf(meter),
-    rules: [...tallies.values()].sort((a, b) => b.refused - a.refused || b.applied - a.applied),
+    rules: [...tallies.values()].sort((a, b) => b.rejected - a.rejected || b.applied - a.applied),
     withoutRule,
   }
 }
@@ -72,22 +72,22 @@ function count(tallies: Map<string, Tally>, decision: Decision): void {
     const rejecting = bands.find((band) => band.ruleId === ruleId && !band.allowed)
     const tally = tallyOf(tallies, ruleId)
     tally.applied += 1
-    if (decision.allowed) tally.admitted += 1
-    if (rejecting?.shadow) tally.shadowRefused += 1
-    else if (rejecting) tally.refused += 1
+    if (decision.allowed) tally.allowed += 1
+    if (rejecting?.shadow) tally.shadowRejected += 1
+    else if (rejecting) tally.rejected += 1
   }
   // A decision without a bucket has no bands, only the deciding rule.
   if (bands.length > 0 || decision.ruleId === null) return
   const tally = tallyOf(tallies, decision.ruleId)
   tally.applied += 1
-  if (decision.allowed) tally.admitted += 1
-  else tally.refused += 1
+  if (decision.allowed) tally.allowed += 1
+  else tally.rejected += 1
 }
 
 function tallyOf(tallies: Map<string, Tally>, ruleId: string): Tally {
   const known = tallies.get(ruleId)
   if (known) return known
-  const fresh = { ruleId, applied: 0, admitted: 0, refused: 0, shadowRefused: 0 }
+  const fresh = { ruleId, applied: 0, allowed: 0, rejected: 0, shadowRejected: 0 }
   tallies.set(ruleId, fresh)
   return fresh
 }

@@ -2,8 +2,8 @@
 export interface TimeBucket {
   offered: number
   /** Requests that arrived in this interval and were allowed, with or without a delay. */
-  admitted: number
-  refused: number
+  allowed: number
+  rejected: number
   delayed: number
   /** Allowed requests whose release, after their delay, is in this interval. */
   released: number
@@ -76,13 +76,13 @@ export class TimeSeries {
   }
 }
 
-const emptyBucket = (): TimeBucket => ({ offered: 0, admitted: 0, refused: 0, delayed: 0, released: 0, peak: 0 })
+const emptyBucket = (): TimeBucket => ({ offered: 0, allowed: 0, rejected: 0, delayed: 0, released: 0, peak: 0 })
 
 /** Adds the counts of a bucket to `sum`. The peak is the higher of both. */
 export function addTo(sum: TimeBucket, bucket: TimeBucket): void {
   sum.offered += bucket.offered
-  sum.admitted += bucket.admitted
-  sum.refused += bucket.refused
+  sum.allowed += bucket.allowed
+  sum.rejected += bucket.rejected
   sum.delayed += bucket.delayed
   sum.released += bucket.released
   sum.peak = Math.max(sum.peak, bucket.peak)

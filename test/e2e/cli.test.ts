@@ -254,10 +254,10 @@ describe('fluxgate simulate', () => {
       '--duration',
       '1m',
     )
-    expect(runs[0]).toMatchObject({ algorithm: 'TOKEN_BUCKET', admitted: 10, smallestGapMs: 0, longestGapMs: 0 })
+    expect(runs[0]).toMatchObject({ algorithm: 'TOKEN_BUCKET', allowed: 10, smallestGapMs: 0, longestGapMs: 0 })
     expect(runs[1]).toMatchObject({
       algorithm: 'LEAKY_BUCKET',
-      admitted: 10,
+      allowed: 10,
       smallestGapMs: 100,
       longestGapMs: 100,
       maxDelayMs: 900,
@@ -266,7 +266,7 @@ describe('fluxgate simulate', () => {
 
   it('allows 10/s plus the initial burst if 11/s arrive for 100 s', () => {
     const { runs } = simulate('--algorithm', 'token-bucket', '--rate', '11', '--duration', '100s')
-    expect(runs[0]).toMatchObject({ offered: 1_100, admitted: 1_009, refused: 91 })
+    expect(runs[0]).toMatchObject({ offered: 1_100, allowed: 1_009, rejected: 91 })
   })
 
   it('describes each run completely', () => {
@@ -295,8 +295,8 @@ describe('fluxgate simulate', () => {
     })
     expect(Object.keys(runs[0]?.buckets[0] ?? {})).toEqual([
       'offered',
-      'admitted',
-      'refused',
+      'allowed',
+      'rejected',
       'delayed',
       'released',
       'peak',
@@ -324,7 +324,7 @@ describe('fluxgate simulate', () => {
     for (const name of ['bad.log', 'bad.log.gz']) {
       const { runs, ...document } = simulate('--from', name, ...options)
       expect(document).toMatchObject({ traffic: name, recording, startAtMs: Date.UTC(2026, 0, 31, 12) })
-      expect(runs[0]).toMatchObject({ offered: 4, admitted: 2 })
+      expect(runs[0]).toMatchObject({ offered: 4, allowed: 2 })
     }
     const { stdout } = fluxgate(['simulate', '--from', '-', ...options], { input: log })
     expect(stdout).toContain('\n1 line could not be parsed: 5\n')
@@ -346,10 +346,10 @@ describe('fluxgate simulate', () => {
       withoutRule,
     } = simulate('--from', 'access.log', '--rules', 'rules.yaml') as never as Record<string, unknown>
     expect(perRule).toEqual([
-      { ruleId: 'login', applied: 4, admitted: 2, refused: 2, shadowRefused: 0 },
-      { ruleId: 'per-address', applied: 4, admitted: 2, refused: 0, shadowRefused: 0 },
+      { ruleId: 'login', applied: 4, allowed: 2, rejected: 2, shadowRejected: 0 },
+      { ruleId: 'per-address', applied: 4, allowed: 2, rejected: 0, shadowRejected: 0 },
     ])
-    expect(total).toMatchObject({ offered: 4, admitted: 2, refused: 2 })
+    expect(total).toMatchObject({ offered: 4, allowed: 2, rejected: 2 })
     expect(withoutRule).toBe(0)
     expect(fluxgate(['simulate', '--from', 'access.log', '--rules', 'rules.yaml']).stdout).toContain(
       'all requests        4',
@@ -361,13 +361,13 @@ describe('fluxgate simulate', () => {
     const { rules: perRule, total, ...document } = simulate(...login) as never as Record<string, unknown>
     expect(document).toMatchObject({ rulesFile: 'rules.yaml', startAtMs: 0, withoutRule: 0 })
     expect(document.traffic).toBe('bursts of 4 over 12s, every 2m from 54s')
-    expect(total).toMatchObject({ offered: 12, admitted: 6, refused: 6 })
+    expect(total).toMatchObject({ offered: 12, allowed: 6, rejected: 6 })
     expect(perRule).toEqual([
-      { ruleId: 'login', applied: 12, admitted: 6, refused: 6, shadowRefused: 0 },
-      { ruleId: 'per-address', applied: 12, admitted: 6, refused: 0, shadowRefused: 0 },
+      { ruleId: 'login', applied: 12, allowed: 6, rejected: 6, shadowRejected: 0 },
+      { ruleId: 'per-address', applied: 12, allowed: 6, rejected: 0, shadowRejected: 0 },
     ])
     const poisson = simulate(...login, '--traffic', 'poisson', '--rate', '1', '--duration', '1h', '--seed', '3')
-    expect(poisson).toMatchObject({ traffic: 'poisson 1/s, seed 3', total: { admitted: 121 } })
+    expect(poisson).toMatchObject({ traffic: 'poisson 1/s, seed 3', total: { allowed: 121 } })
     expect(fluxgate(['simulate', ...login]).stdout).toMatch(/^rules\.yaml · bursts of 4 .* · 6m\n/)
   })
 

@@ -351,7 +351,7 @@ describe('the access log', () => {
         status: 429,
         bytes: expect.any(Number),
         route: 'api',
-        decision: 'refused',
+        decision: 'rejected',
       },
       { ...common, method: 'HEAD', path: '/open', status: 200, bytes: 0, route: 'rest', decision: 'unlimited' },
       {

@@ -217,7 +217,7 @@ describe('the output', () => {
       'a decision as JSON',
       'metrics for Prometheus',
     ])
-    const [allowed, refused, held, check, metrics] = lines.map(([line]) => line) as [
+    const [allowed, rejected, held, check, metrics] = lines.map(([line]) => line) as [
       string,
       string,
       string,
@@ -225,7 +225,7 @@ describe('the output', () => {
       string,
     ]
     expect((await perform(allowed)).statuses).toEqual([200])
-    expect((await perform(refused)).statuses).toEqual([200, 200, 200, 429])
+    expect((await perform(rejected)).statuses).toEqual([200, 200, 200, 429])
     const startedAt = performance.now()
     const { statuses } = await perform(held)
     expect(statuses).toEqual([200, 200, 200])

@@ -118,11 +118,11 @@ const textReport: StartReport = {
 }
 
 /** `[1-4]` makes curl send four requests. */
-function tryLines({ allowed = '/', refused, held }: DemoExamples, url: string): [string, string][] {
+function tryLines({ allowed = '/', rejected, held }: DemoExamples, url: string): [string, string][] {
   const lines: [string, string][] = [[`curl -i ${url}${allowed}`, 'allowed: 200 with rate limit headers']]
-  if (refused !== undefined)
+  if (rejected !== undefined)
     lines.push([
-      String.raw`curl -s -w "%{http_code}\n" "${url}${refused.path}?[1-${refused.calls}]"`,
+      String.raw`curl -s -w "%{http_code}\n" "${url}${rejected.path}?[1-${rejected.calls}]"`,
       'the last one is rejected: 429 with Retry-After',
     ])
   if (held !== undefined)

@@ -77,7 +77,7 @@ function supervise(count: number, report: StartReport): void {
       isReady = true
       announce()
     },
-    onRefusal(status) {
+    onStartFailure(status) {
       process.exitCode = status === 0 ? exitStatus.negative : status
     },
     onLoss: (worker) => report.warning(`worker ${worker} exited; starting a replacement`),

@@ -1,6 +1,8 @@
+import { splitRedisSettings } from '../../config/store.js'
 import type { RuleSetProvider } from '../../core/contracts/rule-set-provider.js'
 import { FluxGateError } from '../../core/errors.js'
 import { connectRedis } from '../../redis/client/connect-redis.js'
+import type { RedisStoreSettings } from '../../redis/client/open/target.js'
 import { createRedisLock } from '../../redis/lock/redis-lock.js'
 import { announcingProvider } from '../../rules/redis/announcing-provider.js'
 import { defaultChannel } from '../../rules/redis/redis-rule-store.js'
@@ -28,8 +30,8 @@ export function announcedByStore(
 function addressOf({ source }: RuleSetProvider, store: FluxGateOptions['store']): string | object {
   if (typeof store === 'string' && store !== 'memory') return store
   if (isObject(store) && !('charge' in store)) {
-    const { type: _, prefix, timeoutMs, leaseShare, knownRefusals, ...address } = store as Record<string, unknown>
-    return address
+    const { type: _, ...settings } = store as RedisStoreSettings & { readonly type?: string }
+    return splitRedisSettings(settings).address
   }
   throw new FluxGateError(
     'FLUXGATE_CONFIG_INVALID',

@@ -48,20 +48,20 @@ describe('memoryStore bounds', () => {
     limiter.consumeSync('full')
     clock.advance(5000)
     limiter.consumeSync('used', 9)
-    limiter.consumeSync('refusing', 10)
+    limiter.consumeSync('rejecting', 10)
     limiter.consumeSync('new')
     expect(limiter.consumeSync('used', 2).allowed).toBe(false)
-    expect(limiter.consumeSync('refusing').allowed).toBe(false)
+    expect(limiter.consumeSync('rejecting').allowed).toBe(false)
   })
 
   it('evicts the bucket closest to full if none is full', () => {
     const { limiter } = limited(3, 10)
     limiter.consumeSync('nearly empty', 9)
     limiter.consumeSync('nearly full', 1)
-    limiter.consumeSync('refusing', 10)
+    limiter.consumeSync('rejecting', 10)
     limiter.consumeSync('new', 5)
     expect(limiter.consumeSync('nearly empty', 2).allowed).toBe(false)
-    expect(limiter.consumeSync('refusing').allowed).toBe(false)
+    expect(limiter.consumeSync('rejecting').allowed).toBe(false)
   })
 
   it('never evicts a rejecting bucket: if all are, new keys share one bucket', () => {
@@ -101,15 +101,15 @@ describe('memoryStore bounds', () => {
   it('evicts full buckets before used ones among many keys', () => {
     const { clock, limiter } = limited(10_000, 10)
     for (let i = 0; i < 4_000; i++) limiter.consumeSync(`used${i}`, 9)
-    for (let i = 0; i < 1_000; i++) limiter.consumeSync(`refusing${i}`, 10)
+    for (let i = 0; i < 1_000; i++) limiter.consumeSync(`rejecting${i}`, 10)
     for (let i = 0; i < 5_000; i++) limiter.consumeSync(`full${i}`)
     clock.advance(1_000)
-    for (let i = 0; i < 1_000; i++) limiter.consumeSync(`refusing${i}`)
+    for (let i = 0; i < 1_000; i++) limiter.consumeSync(`rejecting${i}`)
     for (let i = 0; i < 4_000; i++) limiter.consumeSync(`new${i}`, 5)
     // One second has refilled one permit of the used and the rejecting buckets.
     const evicted = Array.from({ length: 4_000 }, (_, i) => limiter.consumeSync(`used${i}`, 3).allowed)
     expect(evicted.filter(Boolean).length).toBeLessThanOrEqual(5)
-    for (let i = 0; i < 1_000; i++) expect(limiter.consumeSync(`refusing${i}`).allowed).toBe(false)
+    for (let i = 0; i < 1_000; i++) expect(limiter.consumeSync(`rejecting${i}`).allowed).toBe(false)
   })
 
   it('removes expired buckets without a timer', () => {

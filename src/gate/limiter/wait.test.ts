@@ -10,13 +10,13 @@ const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resol
 /** Waits once per name and records the names with the time of their release or rejection. */
 function line(limiter: Limiter, clock: { now(): number }, names: readonly string[], maxWaitMs: number) {
   const admitted: [string, number][] = []
-  const refused: [string, number][] = []
+  const rejected: [string, number][] = []
   for (const name of names)
     void limiter.wait('queue', { maxWaitMs }).then(({ allowed }) => {
-      const list = allowed ? admitted : refused
+      const list = allowed ? admitted : rejected
       list.push([name, clock.now() - start])
     })
-  return { admitted, refused }
+  return { admitted, rejected }
 }
 
 /** The methods of a store as plain functions. */
@@ -33,10 +33,10 @@ describe('wait', () => {
     const clock = manualClock(start)
     const limiter = createLimiter({ capacity: 10, window: '1s', clock })
     const names = Array.from({ length: 100 }, (_, i) => `w${i}`)
-    const { admitted, refused } = line(limiter, clock, names, 5000)
+    const { admitted, rejected } = line(limiter, clock, names, 5000)
     await settled()
     expect(admitted).toEqual(names.slice(0, 10).map((name) => [name, 0]))
-    expect(refused).toEqual(names.slice(60).map((name) => [name, 0]))
+    expect(rejected).toEqual(names.slice(60).map((name) => [name, 0]))
     for (let i = 0; i < 50; i++) {
       clock.advance(99)
       await settled()
@@ -45,7 +45,7 @@ describe('wait', () => {
       await settled()
       expect(admitted.at(-1)).toEqual([`w${10 + i}`, (i + 1) * 100])
     }
-    expect(refused).toHaveLength(40)
+    expect(rejected).toHaveLength(40)
   })
 
   it('keeps the order with real timers', async () => {
@@ -220,9 +220,9 @@ describe('wait', () => {
   it('holds at most maxConcurrentWaits calls; one more is rejected without a charge', async () => {
     const clock = manualClock(start)
     const limiter = createLimiter({ capacity: 1, window: '1s', maxConcurrentWaits: 2, clock })
-    const { admitted, refused } = line(limiter, clock, ['now', 'one', 'two', 'three'], 60_000)
+    const { admitted, rejected } = line(limiter, clock, ['now', 'one', 'two', 'three'], 60_000)
     await settled()
-    expect([admitted.length, refused]).toEqual([1, [['three', 0]]])
+    expect([admitted.length, rejected]).toEqual([1, [['three', 0]]])
     clock.advance(1000)
     await settled()
     void line(limiter, clock, ['four'], 60_000)
@@ -235,13 +235,13 @@ describe('wait', () => {
   it('spaces calls evenly with a leaky bucket, and rejects those that would wait too long', async () => {
     const clock = manualClock(start)
     const limiter = createLimiter({ algorithm: 'LEAKY_BUCKET', capacity: 10, window: '1s', clock })
-    const { admitted, refused } = line(limiter, clock, ['a', 'b', 'c', 'd', 'e'], 300)
+    const { admitted, rejected } = line(limiter, clock, ['a', 'b', 'c', 'd', 'e'], 300)
     for (let i = 0; i < 4; i++) {
       await settled()
       clock.advance(100)
     }
     expect(admitted.map(([, at]) => at)).toEqual([0, 100, 200, 300])
-    expect(refused).toEqual([['e', 0]])
+    expect(rejected).toEqual([['e', 0]])
   })
 
   it('waits for the next window with FIXED_WINDOW', async () => {
@@ -315,12 +315,12 @@ describe('wait', () => {
     const clock = manualClock(start)
     const { chargeSync: _, ...remote } = wrapped(memoryStore({ clock }))
     const limiter = createLimiter({ capacity: 1, window: '1s', store: remote, maxConcurrentWaits: 2, clock })
-    const { admitted, refused } = line(limiter, clock, ['now', 'a', 'b', 'c', 'd'], 60_000)
+    const { admitted, rejected } = line(limiter, clock, ['now', 'a', 'b', 'c', 'd'], 60_000)
     for (let i = 0; i < 5; i++) {
       await settled()
       clock.advance(1000)
     }
-    expect([admitted.length, refused.length]).toEqual([3, 2])
+    expect([admitted.length, rejected.length]).toEqual([3, 2])
   })
 
   it('rejects a call if the store answers only after the limiter was closed', async () => {

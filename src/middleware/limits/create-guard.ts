@@ -102,7 +102,7 @@ function createHandler(limit: SingleLimit, edge: IdentitySources, ruleSetId: str
   const store = boundedStore(openStore(storeOption, { clock, openRedis: redisStoreLater }))
   const room = new WaitingRoom(maxConcurrentWaits, clock)
   const handler = new StandaloneHandler({
-    rules: { snapshot },
+    snapshot,
     store,
     localStore: memoryStore({ clock }),
     room,

@@ -11,7 +11,7 @@ it('finds an allowed request, one with an early and long rejection, and a delaye
     { id: 'c', path: '/c', bands: [{ capacity: 10, window: '1h' }] },
     { id: 'd', path: '/d', algorithm: 'LEAKY_BUCKET', bands: [{ capacity: 2, window: '1s' }] },
   )
-  expect(found).toEqual({ allowed: '/a', refused: { path: '/b', calls: 4 }, held: '/d' })
+  expect(found).toEqual({ allowed: '/a', rejected: { path: '/b', calls: 4 }, held: '/d' })
 })
 
 it('takes other matching rules into account', async () => {
@@ -19,7 +19,7 @@ it('takes other matching rules into account', async () => {
     { id: 'a', path: '/a', bands: [{ capacity: 5, window: '10s' }] },
     { id: 'all', limitScope: 'GLOBAL', bands: [{ capacity: 1, window: '1m' }] },
   )
-  expect(found).toEqual({ allowed: '/a', refused: { path: '/a', calls: 2 } })
+  expect(found).toEqual({ allowed: '/a', rejected: { path: '/a', calls: 2 } })
 })
 
 it.each([

@@ -8,7 +8,7 @@ import type { FluxGateOptions } from '../../gate/options.js'
 export interface DemoExamples {
   readonly allowed?: string
   /** The last of `calls` consecutive requests is rejected. */
-  readonly refused?: { readonly path: string; readonly calls: number }
+  readonly rejected?: { readonly path: string; readonly calls: number }
   /** Requests after the first are delayed. */
   readonly held?: string
 }
@@ -31,10 +31,10 @@ export async function findDemoExamples(ruleSets: readonly RuleSet[], options: Fl
   const { path: allowed } = trials.find(({ first }) => first.allowed && first.delayMs === 0 && first.limit > 0) ?? {}
   const { path: held } = trials.find(({ second }) => second.delayMs > 0 && second.delayMs <= 2_000) ?? {}
   // The longest rejection is most likely still in effect when the user tries it.
-  const [longest] = trials.filter(({ refused }) => refused !== undefined).sort((a, b) => waitOf(b) - waitOf(a))
+  const [longest] = trials.filter(({ rejected }) => rejected !== undefined).sort((a, b) => waitOf(b) - waitOf(a))
   return {
     ...(allowed !== undefined && { allowed }),
-    ...(longest !== undefined && { refused: { path: longest.path, calls: longest.decisions } }),
+    ...(longest !== undefined && { rejected: { path: longest.path, calls: longest.decisions } }),
     ...(held !== undefined && { held }),
   }
 }
@@ -45,10 +45,10 @@ interface Trial {
   readonly first: Decision
   readonly second: Decision
   /** The rejection; undefined if there was none, or if a request was delayed before it. */
-  readonly refused: Decision | undefined
+  readonly rejected: Decision | undefined
 }
 
-const waitOf = ({ refused }: Trial): number => refused?.retryAfterMs ?? 0
+const waitOf = ({ rejected }: Trial): number => rejected?.retryAfterMs ?? 0
 
 async function tryPath(path: string, ruleSets: readonly RuleSet[], options: FluxGateOptions): Promise<Trial> {
   const startedAt = systemClock.now()
@@ -68,5 +68,5 @@ async function tryPath(path: string, ruleSets: readonly RuleSet[], options: Flux
   await gate.close()
   const last = decisions.at(-1) as Decision
   const [first = last, second = last] = decisions
-  return { path, decisions: decisions.length, first, second, refused: last.allowed ? undefined : last }
+  return { path, decisions: decisions.length, first, second, rejected: last.allowed ? undefined : last }
 }

@@ -16,7 +16,7 @@ interface WorkerEvents {
   /** All workers are listening. */
   onReady(): void
   /** The first worker failed to start. It has printed the reason itself. */
-  onRefusal(status: number): void
+  onStartFailure(status: number): void
   /** A worker exited by itself and will be replaced. */
   onLoss(worker: number): void
   /** A worker starts with the last valid rules, because those of the rule store could not be loaded. */
@@ -82,7 +82,7 @@ export function startWorkers(count: number, events: WorkerEvents): Workers {
       if (reporter === worker) reporter = [...workers.keys()][0]
       if (isStopping) {
         if (workers.size === 0) onEmpty()
-      } else if (ready === 0 && !wasListening) events.onRefusal(status ?? 1)
+      } else if (ready === 0 && !wasListening) events.onStartFailure(status ?? 1)
       else {
         events.onLoss(worker.id)
         const exitedEarly = performance.now() - startedAt < restartDelayMs

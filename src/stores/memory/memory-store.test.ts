@@ -6,7 +6,7 @@ import { memoryStore } from './memory-store.js'
 
 describe('memoryStore', () => bucketStoreContract(it, (clock) => memoryStore({ clock }), { overrides: true }))
 
-describe('a memory store that is full of buckets that refuse', () => {
+describe('a memory store that is full of buckets that reject', () => {
   const rule = group('rule', [band({ capacity: 1 })], { hasOverrides: true })
 
   it.each([
@@ -18,7 +18,7 @@ describe('a memory store that is full of buckets that refuse', () => {
     const balance = { permits: 0, atMs: 0 }
     const terms = { action: 'LIMIT', bands: [], expiresAtMs: undefined, note: undefined, balance } as const
     await store.overrides?.put({ ruleSetId: 'set', ruleId: 'rule', key: 'begun', isRange: false }, terms)
-    await store.charge([chargeOf(rule, 'refusing')], false)
+    await store.charge([chargeOf(rule, 'rejecting')], false)
     await store.refund([{ group: rule, key: 'begun', permits: 1 }])
     expect(store.size).toBe(size)
   })

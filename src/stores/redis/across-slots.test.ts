@@ -66,16 +66,16 @@ describe('a decision over several slots', () => {
   })
 
   it.each(['TOKEN_BUCKET', 'LEAKY_BUCKET', 'FIXED_WINDOW', 'SLIDING_WINDOW_LOG', 'SLIDING_WINDOW_COUNTER'] as const)(
-    '%s: gives back what it took if another slot refuses',
+    '%s: gives back what it took if another slot rejects',
     async (algorithm) => {
       const { whole, remaining } = cluster()
       const [loose, tight] = [ruleOf('loose', 5, algorithm), ruleOf('tight', 1)]
       const both = [chargeOf(loose, 'x'), chargeOf(tight, 'y')]
       await whole.charge(both, false)
       for (let i = 0; i < 3; i++) {
-        const refused = await whole.charge(both, false)
-        expect(refused.granted).toBe(false)
-        expect(refused.bands.map(({ allowed, delay, remaining }) => [allowed, delay, remaining])).toEqual([
+        const rejected = await whole.charge(both, false)
+        expect(rejected.granted).toBe(false)
+        expect(rejected.bands.map(({ allowed, delay, remaining }) => [allowed, delay, remaining])).toEqual([
           [true, 0, 4],
           [true, 0, 9],
           [false, 0, 0],

@@ -6,6 +6,7 @@ import { storeSettings } from './settings.js'
 
 const kinds: Readonly<Record<keyof RedisStoreOptions, Kind<unknown>>> = {
   prefix: storeSettings.prefix.kind,
+  cachedRejections: boolean,
   knownRefusals: boolean,
   leaseShare: storeSettings.leaseShare.kind,
   timeoutMs: milliseconds,

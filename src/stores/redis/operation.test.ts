@@ -147,9 +147,9 @@ describe('the decoded reply', () => {
 
   it('has one result per operation in order, and an error concerns only its own operation', () => {
     const granted = [1, ...[0, 0.5, 8, 200], ...[0, 0, 9, 100]]
-    const refused = [0, ...[40, 0, 0, 200, 4, 1, 2, 3, 4], ...[-1, 0, 9, 100, 0, 0, 0, 0, 0]]
+    const rejected = [0, ...[40, 0, 0, 200, 4, 1, 2, 3, 4], ...[-1, 0, 9, 100, 0, 0, 0, 0, 0]]
     const reply = [
-      bytes(50, ...granted, 2, ...refused, 1, ...refused, 1, ...[0, 0, 1, 2], ...[0, 0, 1, 2]),
+      bytes(50, ...granted, 2, ...rejected, 1, ...rejected, 1, ...[0, 0, 1, 2], ...[0, 0, 1, 2]),
       Buffer.from('key holds something that is not a bucket'),
     ]
     const [first, second, third, fourth, fifth, sixth] = decode(
@@ -212,7 +212,7 @@ describe('the decoded reply', () => {
     const one = ruleOf('r', bandOf('a'))
     const batch = [charge(asked(one, 'a'))]
     const granted = [50, 3, 9, 100]
-    const refused = [50, 0, ...[40, 0, 0, 200], ...[4, 1, 2, 3, 4]]
+    const rejected = [50, 0, ...[40, 0, 0, 200], ...[4, 1, 2, 3, 4]]
     const replies: Readonly<Record<string, unknown>> = {
       'a string': bytes(...granted).toString('latin1'),
       'a list that begins with a string': [bytes(...granted).toString('latin1')],
@@ -247,7 +247,7 @@ describe('the decoded reply', () => {
     })
 
     it('with a flipped bit, or at least never decodes another outcome', () => {
-      for (const numbers of [granted, refused]) {
+      for (const numbers of [granted, rejected]) {
         const reply = Buffer.from(bytes(...numbers))
         const [truth] = decode(batch, reply)
         for (let bit = 0; bit < reply.length * 8; bit++) {

@@ -21,6 +21,8 @@ export interface RedisStoreOptions extends Omit<ResilientOptions, 'clock' | 'onS
   /** Prefix of all Redis keys; default `fluxgate`. */
   readonly prefix?: string
   /** Cache rejections in this process until they end, instead of asking Redis again; default true. */
+  readonly cachedRejections?: boolean
+  /** @deprecated Use `cachedRejections`. */
   readonly knownRefusals?: boolean
   /**
    * How long decisions wait for the first connection, in milliseconds during which the event loop could run; default 2000. After
@@ -61,10 +63,11 @@ export interface RedisStore extends BucketStore {
  */
 export function redisStore(where: string | RedisOptions | object, options: RedisStoreOptions = {}): RedisStore {
   checkStoreOptions(options)
-  const { prefix = 'fluxgate', clock, knownRefusals = true, leaseShare, ...others } = options
+  const { knownRefusals = true, cachedRejections = knownRefusals, ...given } = options
+  const { prefix = 'fluxgate', clock, leaseShare, ...others } = given
   const { connectTimeoutMs = defaultConnectTimeoutMs, ...resilience } = others
   const connection = connectRedis(where, resilience.timeoutMs)
-  const rejectionCache = knownRefusals ? new CachedRejections({ clock }) : undefined
+  const rejectionCache = cachedRejections ? new CachedRejections({ clock }) : undefined
   const buckets = new RedisBuckets(connection, { prefix, clock, rejectionCache })
   const clustered = connection.isCluster ? acrossSlots(buckets, (key) => buckets.slotOf(key)) : buckets
   const bounded = resilient(clustered, resilience)

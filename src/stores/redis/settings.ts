@@ -21,7 +21,9 @@ export const storeSettings = {
   connectTimeoutMs: setting(wholeNumber(0, 600_000), 2_000),
   connections: setting(wholeNumber(1, maxConnections), 1),
   leaseShare: setting(share, 0.1),
-  knownRefusals: setting(boolean, true),
+  cachedRejections: setting(boolean, true),
+  /** Deprecated name of `cachedRejections`. */
+  knownRefusals: optional(boolean),
 }
 
 /** Names of the settings for Redis. */

@@ -10,7 +10,7 @@ describe('resilient', () => {
   bucketStoreContract(it, (clock) => resilient(memoryStore({ clock }), { clock }), { histories: 20 })
 
   it.each([{ timeoutMs: -1 }, { timeoutMs: '100' }, { failures: 0 }, { openMs: Number.NaN }])(
-    'refuses %j',
+    'rejects %j',
     (options) => {
       expect(() => resilient(memoryStore(), options as object)).toThrow(
         expect.objectContaining({ code: 'FLUXGATE_ARGUMENT_INVALID' }),

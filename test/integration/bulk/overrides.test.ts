@@ -98,9 +98,9 @@ it('imports remaining balances, so migrated customers keep what they had left', 
   const used = await gate.check({ apiKey: 'ann', path: '/keys' }, { permits: 37 })
   expect([used.allowed, used.remaining]).toEqual([true, 0])
   const wrong = text('key,action,balance', 'ann,LIMIT,much', 'bob,DENY,1')
-  const refused = await bulkOverrides(server.uri, wrong, { format: 'csv', ruleSetId: 'api', rule: rule('keys') })
-  expect(refused.failures.map(({ line }) => line)).toEqual([2, 3])
-  expect(refused.isLive).toBe(false)
+  const rejected = await bulkOverrides(server.uri, wrong, { format: 'csv', ruleSetId: 'api', rule: rule('keys') })
+  expect(rejected.failures.map(({ line }) => line)).toEqual([2, 3])
+  expect(rejected.isLive).toBe(false)
 })
 
 it('reports an invalid record by line and changes nothing', async () => {

@@ -143,9 +143,9 @@ describe('a RateLimiter', () => {
       'ratelimit-policy': '"gold.3-per-1h";q=3;w=3600, "extra.1-per-1h";q=1;w=3600, "one-2.9-per-1h";q=9;w=3600',
       'x-ratelimit-remaining': '0',
     })
-    const refusal = await ask(url)
-    expect(JSON.parse(refusal.body)['violated-policies']).toEqual(['extra.1-per-1h'])
-    expect(refusal.headers).toMatchObject({
+    const rejection = await ask(url)
+    expect(JSON.parse(rejection.body)['violated-policies']).toEqual(['extra.1-per-1h'])
+    expect(rejection.headers).toMatchObject({
       'ratelimit-policy': '"gold.3-per-1h";q=3;w=3600, "extra.1-per-1h";q=1;w=3600',
       'x-ratelimit-limit': '1',
     })
@@ -241,7 +241,7 @@ describe('response headers', () => {
 })
 
 describe('a rejected upload', () => {
-  const refusing = async () => {
+  const rejecting = async () => {
     let uploads = 0
     const target = await upstream((message, response) => {
       if (message.method === 'POST') uploads += 1
@@ -253,7 +253,7 @@ describe('a rejected upload', () => {
   }
 
   it('gets its 429 without its body being read', async () => {
-    const { url, running, uploads } = await refusing()
+    const { url, running, uploads } = await rejecting()
     const connected = once(running.server, 'connection') as Promise<[Socket]>
     const outgoing = request(url, { method: 'POST', agent: false, headers: { 'Content-Length': 2 ** 30 } })
     outgoing.on('error', () => {})
@@ -273,7 +273,7 @@ describe('a rejected upload', () => {
   })
 
   it('of unknown length gets its 429 as well', async () => {
-    const { port } = await refusing()
+    const { port } = await rejecting()
     const socket = connect(port, '127.0.0.1')
     socket.write('POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nabcde\r\n')
     const [said] = await once(socket, 'data')
@@ -282,7 +282,7 @@ describe('a rejected upload', () => {
   })
 
   it('never gets a 100', async () => {
-    const { port, uploads } = await refusing()
+    const { port, uploads } = await rejecting()
     const said = await raw(port, 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nExpect: 100-continue\r\n\r\n')
     expect(said).toMatch(/^HTTP\/1\.1 429 /)
     expect(said).not.toContain('100 Continue')
@@ -290,7 +290,7 @@ describe('a rejected upload', () => {
   })
 
   it('that is small keeps its connection', async () => {
-    const { port } = await refusing()
+    const { port } = await rejecting()
     const small = 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc'
     const said = await raw(port, `${small}${small}`, (text) => text.split('HTTP/1.1 429').length === 3)
     expect(said.match(/HTTP\/1\.1 429/g)).toHaveLength(2)

@@ -64,9 +64,9 @@ describe('a WebSocket', () => {
     const first = open(`${url}/ws`)
     const [[response]] = await Promise.all([once(first, 'upgrade'), once(first, 'open')])
     expect(response.headers).toMatchObject({ 'x-ratelimit-remaining': '0' })
-    const [, refusal] = await once(open(`${url}/ws`), 'unexpected-response')
-    expect(refusal.statusCode).toBe(429)
-    expect(refusal.headers).toMatchObject({ 'content-type': 'application/problem+json' })
+    const [, rejection] = await once(open(`${url}/ws`), 'unexpected-response')
+    expect(rejection.statusCode).toBe(429)
+    expect(rejection.headers).toMatchObject({ 'content-type': 'application/problem+json' })
     expect(target.asked).toHaveLength(1)
   })
 

@@ -251,9 +251,9 @@ describe('delayed requests', () => {
     const ask = () => handler.check({}, { onLeave: () => {} })
     expect((await ask()).delayMs).toBe(0)
     expect((await ask()).delayMs).toBeGreaterThan(0)
-    const refused = await ask()
-    expect(refused).toMatchObject({ allowed: false, delayMs: 0, reason: 'LIMITED', bands: [{ allowed: false }] })
-    expect(refused.retryAfterMs).toBeLessThanOrEqual(20 * 60_000)
+    const rejected = await ask()
+    expect(rejected).toMatchObject({ allowed: false, delayMs: 0, reason: 'LIMITED', bands: [{ allowed: false }] })
+    expect(rejected.retryAfterMs).toBeLessThanOrEqual(20 * 60_000)
     await eventually('the permit is refunded', async () => (await gate.check({}, { peek: true })).allowed)
   })
 

@@ -39,9 +39,9 @@ describe('a lease', () => {
     expect((await lease(1, 30)).lease).toEqual({ permits: 30, ending: startMs * 1000 + 2 * second })
     await charge(60)
     expect((await lease(5, 30)).lease?.permits).toBe(10)
-    const refused = await lease(1, 30)
-    expect(refused).toMatchObject({ granted: false, bands: [{ allowed: false, retryAfter: 100_000, remaining: 0 }] })
-    expect(refused.lease).toBeUndefined()
+    const rejected = await lease(1, 30)
+    expect(rejected).toMatchObject({ granted: false, bands: [{ allowed: false, retryAfter: 100_000, remaining: 0 }] })
+    expect(rejected.lease).toBeUndefined()
   })
 
   it('lasts one to two seconds and ends at a whole second', async () => {
@@ -213,8 +213,8 @@ describe('other callers', () => {
     const { lease, clock, charge } = bed(steady)
     await lease(1, 60)
     // From 2 s on there is capacity for 41, with 40 permits available.
-    const refused = await charge(41, 3 * second)
-    expect(refused).toMatchObject({ granted: false, bands: [{ retryAfter: 2 * second }] })
+    const rejected = await charge(41, 3 * second)
+    expect(rejected).toMatchObject({ granted: false, bands: [{ retryAfter: 2 * second }] })
     clock.advance(2_000)
     expect(await charge(41, 3 * second)).toMatchObject({ granted: true, bands: [{ delay: 100_000 }] })
   })

@@ -275,8 +275,8 @@ describe('several rules in one decision', () => {
     const granted = []
     for (let i = 0; i < 6; i++) granted.push((await store.charge(demands, false)).granted)
     expect(granted).toEqual([true, true, true, false, false, false])
-    const refused = await store.charge(demands, false)
-    expect(refused.bands.map(({ allowed, remaining }) => [allowed, remaining])).toEqual([
+    const rejected = await store.charge(demands, false)
+    expect(rejected.bands.map(({ allowed, remaining }) => [allowed, remaining])).toEqual([
       [true, 997],
       [false, 0],
       [true, 47],

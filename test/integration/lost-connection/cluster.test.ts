@@ -37,7 +37,7 @@ async function connectedToAll(): Promise<void> {
 
 describe('after all primaries have closed their connections', () => {
   it('connections are restored without a decision, and the first decision on each primary is exact', async () => {
-    const store = redisStore(where(), { prefix: freshPrefix(), knownRefusals: false })
+    const store = redisStore(where(), { prefix: freshPrefix(), cachedRejections: false })
     onTestFinished(() => store.close())
     const limiter = createLimiter({ algorithm: 'FIXED_WINDOW', capacity: 1_000, window: '366d', store })
     for (const key of keys) await limiter.consume(key)

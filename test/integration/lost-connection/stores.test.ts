@@ -70,7 +70,7 @@ interface Opened {
 
 function open(where: string | RedisOptions, capacity: number, options: RedisStoreOptions = {}): Opened {
   // Cached rejections would show nothing about the connection.
-  const store = redisStore(where, { prefix: freshPrefix(), knownRefusals: false, ...options })
+  const store = redisStore(where, { prefix: freshPrefix(), cachedRejections: false, ...options })
   onTestFinished(() => store.close())
   // Nothing is refilled while a test runs.
   const limiter = createLimiter({ algorithm: 'FIXED_WINDOW', capacity, window: '366d', store })

@@ -30,10 +30,10 @@ describe.each(adapters)('$name over a server', (adapter) => {
       'ratelimit-policy': '"limit.1-per-1h";q=1;w=3600',
       'x-ratelimit-remaining': '0',
     })
-    const refused = await ask()
-    expect(refused.status).toBe(429)
-    expect(Number(refused.headers['retry-after'])).toBeGreaterThan(3_500)
-    expect(JSON.parse(refused.text)).toMatchObject({ 'violated-policies': ['limit.1-per-1h'] })
+    const rejected = await ask()
+    expect(rejected.status).toBe(429)
+    expect(Number(rejected.headers['retry-after'])).toBeGreaterThan(3_500)
+    expect(JSON.parse(rejected.text)).toMatchObject({ 'violated-policies': ['limit.1-per-1h'] })
     expect(application.calls).toBe(1)
   })
 

@@ -309,10 +309,10 @@ describe.each(adapters)('$name', (adapter) => {
       ['retry-after', 'x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset'],
     ],
     [false, [], ['retry-after']],
-  ] as const)('sends the configured headers: %s', async (headers, allowed, refused) => {
+  ] as const)('sends the configured headers: %s', async (headers, allowed, rejected) => {
     const bed = await startBed(adapter, [{ capacity: 1, window: '1m', headers }])
     expect(Object.keys(limitsIn((await bed.ask()).headers)).sort()).toEqual(allowed)
-    expect(Object.keys(limitsIn((await bed.ask()).headers)).sort()).toEqual(refused)
+    expect(Object.keys(limitsIn((await bed.ask()).headers)).sort()).toEqual(rejected)
   })
 
   it.each([

@@ -27,7 +27,7 @@ const statistics = new LocalStatistics({ recorder, clock: { now: () => 0 }, show
 const recent = new RecentKeys(50_000)
 const rule = group('key', [band({ windowTicks: 60 * second })])
 const known = new CachedRejections({ clock: manualClock(0) })
-const refusal = { allowed: false, delay: 0, retryAfter: 30 * second, remaining: 0, resetAt: 60 * second }
+const rejection = { allowed: false, delay: 0, retryAfter: 30 * second, remaining: 0, resetAt: 60 * second }
 const pending = new PendingCounts(recorder, showKey(false))
 for (let i = 0; i < 8_000; i++) {
   const apiKey = Buffer.alloc(15_000, `${i}-`).toString('latin1')
@@ -36,7 +36,7 @@ for (let i = 0; i < 8_000; i++) {
   recorder.decided(decision, context, -1)
   if (i % 500 === 0) recorder.secondPassed()
   recent.set(rule, apiKey, i)
-  known.record([chargeOf(rule, apiKey)], { granted: false, now: 0, bands: [refusal] }, [[0, 0, 0, 60 * second]], 0)
+  known.record([chargeOf(rule, apiKey)], { granted: false, now: 0, bands: [rejection] }, [[0, 0, 0, 60 * second]], 0)
   // It stores at most 2000 keys.
   if (i < 2_000) pending.add({ decision: { ...decision, key: apiKey.repeat(4) }, context, at: 0, weight: 1 })
 }

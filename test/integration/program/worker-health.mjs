@@ -10,7 +10,7 @@ if (cluster.isPrimary) {
   startWorkers(3, {
     onMessage() {},
     onReady: () => process.send?.('ready'),
-    onRefusal() {},
+    onStartFailure() {},
     onLoss() {},
     onStaleRules() {},
   })

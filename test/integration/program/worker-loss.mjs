@@ -10,7 +10,7 @@ if (cluster.isPrimary) {
   const workers = startWorkers(2, {
     onMessage() {},
     onReady: () => process.send?.('ready'),
-    onRefusal() {},
+    onStartFailure() {},
     onLoss: () => process.send?.('lost'),
     onStaleRules() {},
   })

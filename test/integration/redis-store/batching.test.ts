@@ -101,7 +101,7 @@ describe('a value that is not a bucket', () => {
     '%s: fails its own decision and no other of the same call, until it is reset',
     async (algorithm) => {
       for (const garbage of ['garbage', 'x'.repeat(32), 'x'.repeat(34), 'x'.repeat(5_000)]) {
-        const store = open({ prefix, knownRefusals: false })
+        const store = open({ prefix, cachedRejections: false })
         const one = group('rule', [band({ algorithm, capacity: 5 })])
         await client.set(`${prefix}:{bad}:set:rule:1:band`, garbage)
         const asked = ['before', 'bad', 'after'].map((key) => store.charge([chargeOf(one, key)], false))
@@ -127,7 +127,7 @@ describe('a value that is not a bucket', () => {
   )
 
   it.each(algorithms)('%s: if empty, affects no other key', async (algorithm) => {
-    const store = open({ prefix, knownRefusals: false })
+    const store = open({ prefix, cachedRejections: false })
     const one = group('rule', [band({ algorithm, capacity: 5 })])
     await client.set(`${prefix}:{empty}:set:rule:1:band`, '')
     const [, other] = await Promise.allSettled(
@@ -140,7 +140,7 @@ describe('a value that is not a bucket', () => {
   })
 
   it.each(algorithms)('%s: of another type affects no other key and is removed by a reset', async (algorithm) => {
-    const store = open({ prefix, knownRefusals: false })
+    const store = open({ prefix, cachedRejections: false })
     const one = group('rule', [band({ algorithm, capacity: 5 })])
     await client.rpush(`${prefix}:{list}:set:rule:1:band`, 'a', 'b')
     const [list, other] = await Promise.allSettled(
@@ -157,7 +157,7 @@ describe('a value that is not a bucket', () => {
   })
 
   it('of another algorithm is treated as missing', async () => {
-    const store = open({ prefix, knownRefusals: false })
+    const store = open({ prefix, cachedRejections: false })
     const bands = [...algorithms, 'LEAKY_BUCKET', 'SLIDING_WINDOW_COUNTER'] as const
     for (const before of bands)
       for (const after of bands.filter((algorithm) => algorithm !== before)) {
@@ -175,11 +175,11 @@ describe('charges, peeks, refunds and resets of one turn', () => {
   const seed = randomSeed()
   it.each([false, true])(
     `have the same results as one by one (cached rejections: %s; seed ${seed})`,
-    async (knownRefusals) => {
+    async (cachedRejections) => {
       for (let history = 0; history < 25; history++) {
         const random = seededRandom(seed + history)
         const clock = manualClock(startMs)
-        const [store, model] = [open({ clock, knownRefusals }), memoryStore({ clock })]
+        const [store, model] = [open({ clock, cachedRejections }), memoryStore({ clock })]
         const groups = ['one', 'two'].map((id) =>
           group(
             id,
@@ -201,7 +201,7 @@ describe('charges, peeks, refunds and resets of one turn', () => {
               const peek = kind < 0.4
               const expected = copyResult(demands, model.chargeSync(demands, peek))
               const answer = store.charge(demands, peek).then((actual) => copyResult(demands, actual))
-              if (knownRefusals) said.push([expected.granted, answer.then(({ granted }) => granted)])
+              if (cachedRejections) said.push([expected.granted, answer.then(({ granted }) => granted)])
               else said.push([expected, answer])
             }
           }
@@ -244,7 +244,7 @@ describe('a closed store', () => {
 
 describe('a server that has lost the script', () => {
   it('receives it once, and every decision is made exactly once', async () => {
-    const store = open({ knownRefusals: false })
+    const store = open({ cachedRejections: false })
     for (let round = 0; round < 3; round++) {
       const hundred = group(`rule${round}`, [band({ capacity: 100, windowTicks: 60 * second })])
       await server.call('SCRIPT', 'FLUSH')
@@ -259,7 +259,7 @@ describe('a server that has lost the script', () => {
   })
 
   it('during decisions receives it once per loss', async () => {
-    const store = open({ knownRefusals: false })
+    const store = open({ cachedRejections: false })
     const some = group('some', [band({ capacity: 1_000, windowTicks: 3_600 * second })])
     const flushes = 20
     const results: Promise<{ granted: boolean }>[] = []
@@ -283,7 +283,7 @@ describe('a server that has lost the script', () => {
     const other = new Redis(own.uri)
     other.on('error', () => {})
     try {
-      const store = redisStore(other, { clock: manualClock(startMs), knownRefusals: false, timeoutMs: 20_000 })
+      const store = redisStore(other, { clock: manualClock(startMs), cachedRejections: false, timeoutMs: 20_000 })
       await ask(store, [chargeOf(rule, 'a')])
       await own.restart()
       const results = await ask(store, Array(1_000).fill(chargeOf(rule, 'a')))

@@ -99,7 +99,7 @@ describe.each(kinds)('a rejecting %s bucket, refilled %s', (algorithm, refill) =
 
   it('gives the same result as the store in every field, also for requests that may wait', async () => {
     const { clock, prefix, stores } = processes(1)
-    const plain = redisStore(client, { prefix, clock, knownRefusals: false, timeoutMs: 20_000 })
+    const plain = redisStore(client, { prefix, clock, cachedRejections: false, timeoutMs: 20_000 })
     const rule = group('rule', [
       band({ label: 'a', algorithm, refill, capacity: 4, windowTicks: minute }),
       band({ label: 'b', capacity: 100, windowTicks: minute }),
@@ -188,7 +188,7 @@ describe('a decision over several rules', () => {
 
 describe('without cached rejections', () => {
   it('every request calls the store', async () => {
-    const { stores } = processes(1, { knownRefusals: false })
+    const { stores } = processes(1, { cachedRejections: false })
     const one = chargeOf(group('rule', [band({ capacity: 1, windowTicks: minute })]), 'a')
     await drain(stores[0], one)
     expect(
@@ -205,7 +205,7 @@ describe('two processes', () => {
     let unasked = 0
     const live = async (history: number): Promise<void> => {
       const random = seededRandom(seed + history)
-      const [knowing, asking] = [processes(2), processes(2, { knownRefusals: false })]
+      const [knowing, asking] = [processes(2), processes(2, { cachedRejections: false })]
       const groups = ['one', 'two'].map((id) =>
         group(
           id,

@@ -54,7 +54,8 @@ describe('decisions in one slot', () => {
   describe('over node-redis, without cached rejections', () =>
     contractAndHistories(
       it,
-      (clock) => inOneSlot(redisStore(nodeRedis, { ...settings, prefix: freshPrefix(), clock, knownRefusals: false })),
+      (clock) =>
+        inOneSlot(redisStore(nodeRedis, { ...settings, prefix: freshPrefix(), clock, cachedRejections: false })),
       { histories: 80, seed: seed + 9_000 },
     ))
 
@@ -87,7 +88,7 @@ describe('decisions in several slots', () => {
       ...settings,
       prefix: freshPrefix(),
       clock: manualClock(startMs),
-      knownRefusals: false,
+      cachedRejections: false,
       ...options,
     })
   const remaining = async (store: BucketStore, one: Charge): Promise<number | undefined> =>
@@ -154,7 +155,7 @@ describe('decisions in several slots', () => {
     for (let history = 0; history < 25; history++) {
       const random = seededRandom(seed + history)
       const clock = manualClock(startMs)
-      const [store, model] = [open({ clock, knownRefusals: history % 2 === 0 }), referenceStore({ clock })]
+      const [store, model] = [open({ clock, cachedRejections: history % 2 === 0 }), referenceStore({ clock })]
       const groups = ['one', 'two', 'three'].map((id) =>
         group(
           id,

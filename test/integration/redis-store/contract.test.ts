@@ -13,10 +13,10 @@ afterAll(() => client.quit())
  */
 const options = { histories: 220, seed: randomSeed(), overrides: true }
 
-describe.each([true, false])('redisStore over ioredis, cached rejections: %s', (knownRefusals) =>
+describe.each([true, false])('redisStore over ioredis, cached rejections: %s', (cachedRejections) =>
   contractAndHistories(
     it,
-    (clock) => redisStore(client, { prefix: freshPrefix(), clock, knownRefusals, timeoutMs: 20_000 }),
-    { ...options, seed: options.seed + (knownRefusals ? 0 : 1_000) },
+    (clock) => redisStore(client, { prefix: freshPrefix(), clock, cachedRejections, timeoutMs: 20_000 }),
+    { ...options, seed: options.seed + (cachedRejections ? 0 : 1_000) },
   ),
 )

@@ -20,7 +20,7 @@ import { freshPrefix, sharedRedis } from '../../servers/shared-redis.js'
 const client = new Redis(sharedRedis().uri)
 afterAll(() => client.quit())
 
-const open = (prefix: string) => redisStore(client, { prefix, knownRefusals: false, timeoutMs: 20_000 })
+const open = (prefix: string) => redisStore(client, { prefix, cachedRejections: false, timeoutMs: 20_000 })
 
 async function keysOf(prefix: string, from: Redis = client): Promise<string[]> {
   const keys: string[] = []
@@ -191,7 +191,7 @@ describe('a server that is out of memory', () => {
     const server = await stopAfterTest(startRedis({ config: ['maxmemory-policy allkeys-lru'] }))
     const own = new Redis(server.uri)
     try {
-      const store = redisStore(own, { knownRefusals: false, timeoutMs: 20_000 })
+      const store = redisStore(own, { cachedRejections: false, timeoutMs: 20_000 })
       const rule = group('rule', [band({ capacity: 10, windowTicks: 3_600 * second })])
       const ask = (from: number) =>
         Promise.all(Array.from({ length: 500 }, (_, i) => store.charge([chargeOf(rule, `id${from + i}`)], false)))

@@ -187,10 +187,10 @@ describe('limiters', () => {
     await closes.consume('a', 2)
     const before = await stays.peek('a')
     const waiting = closes.wait('a', { maxWaitMs: 10_000_000 })
-    const refused = expect(waiting).rejects.toMatchObject({ code: 'FLUXGATE_CLOSED' })
+    const rejected = expect(waiting).rejects.toMatchObject({ code: 'FLUXGATE_CLOSED' })
     await closes.peek('a')
     await closes.close()
-    await refused
+    await rejected
     const after = await stays.peek('a')
     expect(after.degraded).toBe(false)
     expect(after.resetAt).toBe(before.resetAt)
@@ -322,7 +322,7 @@ describe('invalid options', () => {
     [{ prefix: '{a}' }, /prefix: must be .*; received "\{a\}"/],
     [{ prefix: 7 }, /prefix: must be .*; received 7/],
     [{ prefx: 'a' }, /prefx: unknown field "prefx"; did you mean prefix\?/],
-    [{ knownRefusals: 'no' }, /knownRefusals: must be true or false; received "no"/],
+    [{ cachedRejections: 'no' }, /cachedRejections: must be true or false; received "no"/],
     [{ timeoutMs: -1 }, /timeoutMs: must be a number of milliseconds .*; received -1/],
     [{ failures: 0 }, /failures: must be .*; received 0/],
     [{ leaseShare: 2 }, /leaseShare: must be .*; received 2/],

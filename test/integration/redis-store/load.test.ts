@@ -35,7 +35,7 @@ interface Tally {
   readonly admitted: number
   /** Admitted permits by `resetAt`; for a fixed window, the permits of that window. */
   readonly byReset: Readonly<Record<string, number>>
-  readonly refusedIn: Readonly<Record<string, true>>
+  readonly rejectedIn: Readonly<Record<string, true>>
   readonly lastReset: number
 }
 
@@ -97,7 +97,7 @@ function expectExactWindows({ reports, usedUp }: Outcome): number[] {
   for (const [i, window] of windows.entries()) {
     expect(Number(window) % windowMs).toBe(0)
     expect(admitted[i]).toBeLessThanOrEqual(capacity)
-    if (tallies.some(({ refusedIn }) => refusedIn[window])) expect(admitted[i]).toBe(capacity)
+    if (tallies.some(({ rejectedIn }) => rejectedIn[window])) expect(admitted[i]).toBe(capacity)
   }
   for (const window of usedUp) expect(admitted[windows.indexOf(String(window))]).toBe(capacity)
   return admitted

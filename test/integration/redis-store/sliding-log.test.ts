@@ -40,7 +40,7 @@ describe('a log of 100 000', () => {
   it('is exact to the microsecond, with as few commands per decision as a short one', async () => {
     const clock = manualClock(startMs)
     const prefix = freshPrefix()
-    const store = redisStore(clients[0] as Redis, { prefix, clock, knownRefusals: false, timeoutMs: 30_000 })
+    const store = redisStore(clients[0] as Redis, { prefix, clock, cachedRejections: false, timeoutMs: 30_000 })
     const rule = group('rule', [
       band({ algorithm: 'SLIDING_WINDOW_LOG', capacity: 100_000, windowTicks: 3_600 * second }),
     ])
@@ -76,10 +76,10 @@ describe('a log of 100 000', () => {
     await fill(19_799)
     expect(await left()).toEqual([0, 0])
 
-    const refused = await countCalls(server, commands, () => ask(1))
-    expect(refused).toMatchObject({ setrange: 0, set: 0, mget: 0, get: 0, del: 0 })
+    const rejected = await countCalls(server, commands, () => ask(1))
+    expect(rejected).toMatchObject({ setrange: 0, set: 0, mget: 0, get: 0, del: 0 })
     // The header, and pages for a search among 20 000 entries; never all of the 313 pages.
-    expect(refused.getrange).toBeLessThanOrEqual(12)
+    expect(rejected.getrange).toBeLessThanOrEqual(12)
     const { now, bands } = await ask(1)
     const { retryAfter } = bands[0] ?? expect.unreachable()
     expect(now + retryAfter).toBe((grants[0]?.at ?? 0) + 3_600 * second)

@@ -353,7 +353,9 @@ describe('rules in another store', () => {
   it('are announced through the Redis of the buckets', async () => {
     const [file, prefix] = [await inFile(), freshPrefix()]
     const store = closing(fileRuleStore(file))
-    const options = { store: { uri, prefix }, reload: announced(prefix) }
+    // Settings of the store that are not options of a connection.
+    const own = { connectTimeoutMs: 5_000, leaseShare: 0.2, cachedRejections: true }
+    const options = { store: { uri, prefix, ...own }, reload: announced(prefix) }
     const here = await gateWith({ ...options, rules: store })
     const there = await gateWith({ ...options, rules: file })
     await reloaded(there, () => true)

@@ -26,8 +26,8 @@ export function renderSimulation(simulation: Simulation, width: number, paint: P
   ]
   const rows = runs.map((run) => [
     run.band.refill === 'INTERVAL' ? `${run.band.algorithm} (interval)` : run.band.algorithm,
-    String(run.admitted),
-    String(run.refused),
+    String(run.allowed),
+    String(run.rejected),
     String(run.mostInAnyWindow),
     gap(run.smallestGapMs),
     gap(run.longestGapMs),
@@ -45,12 +45,12 @@ export function renderRulesSimulation(simulation: RulesSimulation, width: number
   const rows = simulation.rules.map((rule) => [
     rule.ruleId,
     String(rule.applied),
-    String(rule.admitted),
-    String(rule.refused),
-    String(rule.shadowRefused),
+    String(rule.allowed),
+    String(rule.rejected),
+    String(rule.shadowRejected),
   ])
   const { total, withoutRule } = simulation
-  const all = ['all requests', String(total.offered), String(total.admitted), String(total.refused), '']
+  const all = ['all requests', String(total.offered), String(total.allowed), String(total.rejected), '']
   const none = ['(no rule)', String(withoutRule), String(withoutRule), '0', '']
   const table = renderTable(columns, [...rows, ...(withoutRule > 0 ? [none] : []), all])
   return [...table, '', ...renderRulesChart(simulation, width, paint)]

@@ -25,7 +25,7 @@ export function renderRulesChart({ total, bucketMs }: RulesSimulation, width: nu
     row(
       'rejected',
       'red',
-      columns.map(({ refused }) => refused),
+      columns.map(({ rejected }) => rejected),
     ),
     ...timeAxis(columns.length, joined * bucketMs, gutter, paint),
   ]

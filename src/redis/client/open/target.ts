@@ -38,6 +38,8 @@ export interface RedisStoreSettings extends RedisOptions {
   /** Maximum share of a capacity that this process may lease under LEASED; default 0.1. */
   readonly leaseShare?: number
   /** Cache rejections in this process until they end; default true. */
+  readonly cachedRejections?: boolean
+  /** @deprecated Use `cachedRejections`. */
   readonly knownRefusals?: boolean
 }
 

@@ -13,7 +13,7 @@ const limit = { capacity: 10, windowMs: 3_600_000 }
  * @param {import('../measure.mjs').Effort} effort
  * @returns {Promise<import('../report.mjs').FigureTable>}
  */
-export async function knownRefusals(server, { redis: { watchSeconds }, progress }) {
+export async function cachedRejections(server, { redis: { watchSeconds }, progress }) {
   const askers = [
     fluxGate('FluxGate', server.uri, { capacity: limit.capacity, window: `${limit.windowMs}ms` }),
     flexible('rate-limiter-flexible', server.uri, limit),
