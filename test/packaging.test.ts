@@ -193,7 +193,7 @@ describe('the types', () => {
     const limiter = createLimiter({ algorithm: 'TOKEN_BUCKET', capacity: 10, window: '1s', clock: manualClock(0) })
     export const now: Decision = limiter.consumeSync('user:42')
     export const later: Promise<Decision> = limiter.consume('user:42', 3)
-    export const patient = (maxWaitMs?: number, signal?: AbortSignal) => limiter.wait('user:42', { maxWaitMs, signal })
+    export const waitForPermit = (maxWaitMs?: number, signal?: AbortSignal) => limiter.wait('user:42', { maxWaitMs, signal })
     export const kept: RuleInput = { id: 'r', bands: [{ capacity: 1, window: 60 }], version: 3, createdAt: '2026-01-31' }
     export const customize: ContextCustomizer = (context) => ({ ...context, userId: 'ann' })
     export type ExtensionPoints =

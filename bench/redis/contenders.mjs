@@ -19,7 +19,7 @@ let limiters = 0
 export const freshPrefix = () => `bench${++limiters}`
 
 /** A long timeout, so that a busy machine does not look like an unavailable Redis. */
-export const patient = { timeoutMs: 10_000 }
+export const longTimeout = { timeoutMs: 10_000 }
 
 export function ioredis(/** @type {string} */ uri, enableAutoPipelining = false) {
   const client = new Redis(uri, { enableAutoPipelining })
@@ -36,7 +36,7 @@ async function nodeRedis(/** @type {string} */ uri) {
 }
 
 /** @type {(name: string, rule: Rule, connection: { client: object, close: () => void }, options?: StoreOptions) => Asker} */
-function fluxGateOver(name, rule, { client, close }, options = patient) {
+function fluxGateOver(name, rule, { client, close }, options = longTimeout) {
   const store = redisStore(client, { prefix: freshPrefix(), ...options })
   const limiter = createLimiter({ ...rule, store })
   return {

@@ -3,7 +3,7 @@
 import { createFluxGate, redisStore } from '../fluxgate.mjs'
 import { timesAs } from '../turns.mjs'
 import { askForAll } from './bytes-per-key.mjs'
-import { freshPrefix, inRedis, ioredis, patient } from './contenders.mjs'
+import { freshPrefix, inRedis, ioredis, longTimeout } from './contenders.mjs'
 import { inRounds, speedFigures } from './rounds.mjs'
 
 const callers = 64
@@ -41,7 +41,7 @@ export async function costOfOverrides(server, names, keys, effort) {
 /** @type {(uri: string, name: string, overrides: boolean, names?: readonly string[]) => Promise<import('./closed-loop.mjs').Asker>} */
 async function gateAsker(uri, name, overrides, names = []) {
   const { client, close } = ioredis(uri)
-  const store = redisStore(client, { prefix: freshPrefix(), ...patient })
+  const store = redisStore(client, { prefix: freshPrefix(), ...longTimeout })
   const bands = [{ capacity: 10_000, window: '1d' }]
   const gate = await createFluxGate({
     rules: { id: 'bench', rules: [{ id: 'keys', limitScope: 'API_KEY', overrides, bands }] },

@@ -7,7 +7,7 @@ import type { GateEvents, GateListener } from './events.js'
 import type { GateHealth } from './health/gate-health.js'
 
 /** Identifies the buckets of one key under one rule. */
-export interface BucketPlace {
+export interface BucketSelector {
   readonly ruleSetId: string
   readonly ruleId: string
   readonly key: string
@@ -25,9 +25,9 @@ export interface FluxGate extends Handler {
   /** As `check`, but returns a plain Decision, or throws, where the buckets are in this process. Middleware uses it. */
   decide(context: RequestContext, options?: CheckOptions): Decision | Promise<Decision>
   /** Returns the current buckets of a key under a rule, by band. Charges nothing. */
-  look(what: BucketPlace): Promise<readonly BandDecision[]>
+  look(what: BucketSelector): Promise<readonly BandDecision[]>
   /** Resets the buckets of a key, of a rule (without `key`), or of a rule set (without `ruleId`). */
-  reset(what: Pick<BucketPlace, 'ruleSetId'> & Partial<BucketPlace>): Promise<void>
+  reset(what: Pick<BucketSelector, 'ruleSetId'> & Partial<BucketSelector>): Promise<void>
   /** Reloads the rules. Rejects if they are invalid; the current rules then stay in force. */
   reload(): Promise<void>
   /** The rule sets in force. */

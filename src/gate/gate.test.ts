@@ -220,7 +220,7 @@ describe('retired buckets', () => {
     expect(store.size).toBe(3)
   })
 
-  it('do not come back when an edit is reverted', async () => {
+  it('stay new when an edit is reverted', async () => {
     const document: { id: string; rules: RuleInput[] } = { id: 'api', rules: [rule('rule', 1)] }
     const gate = await createFluxGate({ rules: document, clock: manualClock(start) })
     const edited = async (capacity: number): Promise<boolean> => {

@@ -17,7 +17,7 @@ import { memoryStore } from '../stores/memory/memory-store.js'
 import type { DecisionObserver } from '../telemetry/decision-observer.js'
 import { CurrentRules } from './current-rules.js'
 import { type GateEvents, type GateListener, GateListeners } from './events.js'
-import type { BucketPlace, FluxGate } from './flux-gate.js'
+import type { BucketSelector, FluxGate } from './flux-gate.js'
 import { PendingResets } from './generations/pending-resets.js'
 import { requireGenerations } from './generations/require-generations.js'
 import { type GateHealth, healthOf } from './health/gate-health.js'
@@ -146,13 +146,13 @@ export class Gate implements FluxGate {
     await this.#handler.refund(context, options)
   }
 
-  async look({ ruleSetId, ruleId, key }: BucketPlace): Promise<readonly BandDecision[]> {
+  async look({ ruleSetId, ruleId, key }: BucketSelector): Promise<readonly BandDecision[]> {
     this.#assertOpen()
     const demands = this.#rules.choose(ruleSetId, ruleId).map(({ charge }) => chargeOf(charge, checkKey(key), 0))
     return composeDecision(ruleSetId, demands, await this.#store.charge(demands, true), false).bands
   }
 
-  async reset({ ruleSetId, ruleId, key }: Pick<BucketPlace, 'ruleSetId'> & Partial<BucketPlace>): Promise<void> {
+  async reset({ ruleSetId, ruleId, key }: Pick<BucketSelector, 'ruleSetId'> & Partial<BucketSelector>): Promise<void> {
     this.#assertOpen()
     const chosen = this.#rules.choose(ruleSetId, ruleId)
     if (key === undefined) {
@@ -183,7 +183,7 @@ export class Gate implements FluxGate {
       isClosed: this.#closed,
       availability: this.#parts.store.availability,
       state: this.#storeState,
-      owedResets: this.#pendingResets?.count ?? 0,
+      pendingResets: this.#pendingResets?.count ?? 0,
       rules: this.#book.status(),
       reload: this.#reloadName,
       waiting: this.#room.size,

@@ -34,8 +34,8 @@ const rejected: Decision = {
   bands: [band('burst'), band('daily', { allowed: true }), band('tried', { shadow: true }), band('sustained')],
 }
 
-describe('the problem of a rejection', () => {
-  it('is 429 with the limits that were met and when to come back', () => {
+describe('rejectionProblem', () => {
+  it('is 429 with the exhausted limits and the retry time', () => {
     expect(rejectionProblem(rejected)).toEqual({
       type: 'https://iana.org/assignments/http-problem-types#quota-exceeded',
       title: 'Request cannot be satisfied as assigned quota has been exceeded',
@@ -46,7 +46,7 @@ describe('the problem of a rejection', () => {
     })
   })
 
-  it('is 503 where requests could not be counted', () => {
+  it('is 503 if the store failed', () => {
     expect(
       rejectionProblem(unmeteredDecision(false, 'STORE_FAILURE', 0, { ruleId: 'login', retryAfterMs: 1_000 })),
     ).toEqual({
@@ -59,7 +59,7 @@ describe('the problem of a rejection', () => {
     })
   })
 
-  it('does not ask to retry what can never succeed', () => {
+  it('has no retry time if the request can never succeed', () => {
     expect(rejectionProblem({ ...rejected, reason: 'IMPOSSIBLE', retryAfterMs: null })).toMatchObject({
       status: 429,
       detail: 'The cost of this request exceeds the capacity 5 of the limit "login.sustained".',
@@ -77,7 +77,7 @@ describe('the problem of a rejection', () => {
     expect(problem).toMatchObject({ status: 429, detail, 'violated-policies': [], retryAfterMs: null })
   })
 
-  it('never tells whom the limit counts against', () => {
+  it('does not reveal the key', () => {
     expect(JSON.stringify(rejectionProblem(rejected))).not.toContain('secret')
   })
 })

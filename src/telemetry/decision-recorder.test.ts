@@ -137,7 +137,7 @@ describe('DecisionRecorder', () => {
   it('counts store failures by kind', () => {
     const recorder = new DecisionRecorder(manualClock(0))
     recorder.storeFailed(new FluxGateError('FLUXGATE_STORE_TIMEOUT', 'late'))
-    recorder.storeFailed(new FluxGateError('FLUXGATE_STORE_OPEN', 'left alone'))
+    recorder.storeFailed(new FluxGateError('FLUXGATE_STORE_OPEN', 'circuit breaker open'))
     recorder.storeFailed(new FluxGateError('FLUXGATE_STORE_UNREACHABLE', 'no connection'))
     recorder.storeFailed(new FluxGateError('FLUXGATE_STORE_MISCONFIGURED', 'NOAUTH'))
     recorder.storeFailed(new Error('anything'))

@@ -149,15 +149,15 @@ describe('an interrupted fluxgate bulk', () => {
     const child = spawn(process.execPath, [program, 'bulk', '--redis', uri, '--rate', '20000'], {
       stdio: ['pipe', 'ignore', 'pipe'],
     })
-    let told = ''
+    let reported = ''
     child.stderr?.on('data', (chunk: Buffer) => {
-      told += chunk
+      reported += chunk
     })
     const feed = setInterval(() => child.stdin?.write('INCR stopped:count\n'.repeat(500)), 5)
     child.stdin?.on('error', () => {})
     const ended = once(child, 'exit').then(([status]): [number, string] => {
       clearInterval(feed)
-      return [status as number, told]
+      return [status as number, reported]
     })
     return { child, ended }
   }
@@ -167,9 +167,9 @@ describe('an interrupted fluxgate bulk', () => {
     const { child, ended } = await endless(server.uri)
     await eventually('the load is running', async () => Number(await server.call('GET', 'stopped:count')) > 1_000)
     child.kill(signal)
-    const [status, told] = await ended
+    const [status, reported] = await ended
     expect(status).toBe(1)
-    const [, line] = /it was interrupted\. Resume with --from-line (\d+)/.exec(told) ?? []
+    const [, line] = /it was interrupted\. Resume with --from-line (\d+)/.exec(reported) ?? []
     expect(Number(line)).toBe(Number(await server.call('GET', 'stopped:count')) + 1)
   })
 
@@ -179,9 +179,9 @@ describe('an interrupted fluxgate bulk', () => {
       const { ended } = await endless(mortal.uri)
       await eventually('the load is running', async () => Number(await mortal.call('GET', 'stopped:count')) > 1_000)
       await mortal.kill()
-      const [status, told] = await ended
+      const [status, reported] = await ended
       expect(status).toBe(1)
-      expect(told).toMatch(
+      expect(reported).toMatch(
         /The load was stopped: 127\.0\.0\.1:\d+: .+ Resume with --from-line \d+: Redis has replied to every record before it/,
       )
     } finally {

@@ -121,9 +121,9 @@ describe('fluxgate doctor', () => {
   it('exits with 2 for an invalid configuration, and prints readable lines', async () => {
     const workspace = tempWorkspace()
     workspace.write('fluxgate.yaml', { sever: {} })
-    const mistaken = workspace.launch(['doctor'])
-    expect(await mistaken.ended).toBe(2)
-    expect(mistaken.stderr()).toContain('sever: unknown key; did you mean server?')
+    const misspelled = workspace.launch(['doctor'])
+    expect(await misspelled.ended).toBe(2)
+    expect(misspelled.stderr()).toContain('sever: unknown key; did you mean server?')
     workspace.write('rules.yaml', rules)
     workspace.write('fluxgate.yaml', { gateway: { port: 0 }, server: { adminToken: 'short' } })
     const plain = workspace.launch(['doctor'])

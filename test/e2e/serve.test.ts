@@ -13,7 +13,7 @@ import { type Running, tempWorkspace, type Workspace } from './running-program.j
 
 const args = ['serve', '--port', '0']
 /** On a busy machine Redis may be slower than the default timeout of a decision. */
-const patient = { FLUXGATE_STORE_TIMEOUT_MS: '5000' }
+const longTimeout = { FLUXGATE_STORE_TIMEOUT_MS: '5000' }
 const json = { 'Content-Type': 'application/json' }
 const ruleSet = (capacity: number) => ({ id: 'api', rules: [{ id: 'per-ip', bands: [{ capacity, window: '1h' }] }] })
 
@@ -157,7 +157,7 @@ describe('the server as a process', () => {
   it('runs several workers on one port', async () => {
     const workspace = withRules(1)
     const { uri } = sharedRedis()
-    const env = { ...patient, FLUXGATE_REDIS_URI: uri, FLUXGATE_STORE_PREFIX: freshPrefix() }
+    const env = { ...longTimeout, FLUXGATE_REDIS_URI: uri, FLUXGATE_STORE_PREFIX: freshPrefix() }
     const running = await workspace.start([...args, '--workers', '2'], env)
     expect(running.stdout()).toContain(`FluxGate API listens on ${running.api} with 2 workers\n`)
     const decisions = await Promise.all(Array.from({ length: 20 }, () => check(running)))
@@ -177,7 +177,7 @@ describe('servers that share a Redis', () => {
     const workspace = withRules()
     const { uri } = sharedRedis()
     const env = {
-      ...patient,
+      ...longTimeout,
       FLUXGATE_REDIS_URI: uri,
       FLUXGATE_STORE_PREFIX: freshPrefix(),
       FLUXGATE_RULES_TYPE: 'redis',
@@ -204,7 +204,7 @@ describe('servers that share a Redis', () => {
   it('report since when the store is down, keep deciding, and recover', async () => {
     const redis = await stopAfterTest(startRedis())
     const workspace = withRules()
-    const running = await workspace.start(args, { ...patient, FLUXGATE_REDIS_URI: redis.uri })
+    const running = await workspace.start(args, { ...longTimeout, FLUXGATE_REDIS_URI: redis.uri })
     expect((await check(running)).degraded).toBe(false)
     const before = Date.now()
     await redis.kill()
@@ -313,15 +313,15 @@ describe('secrets', () => {
       '/console',
     ]
     const texts = await Promise.all(pages.map(async (page) => (await ask(page)).text()))
-    let told = ''
-    while (!told.includes('decision')) told += new TextDecoder().decode((await reader?.read())?.value)
+    let limitOf = ''
+    while (!limitOf.includes('decision')) limitOf += new TextDecoder().decode((await reader?.read())?.value)
     await reader?.cancel()
     await redis.kill()
     await running.until('the failure is in the log', async () => {
       await ask('/api/ratelimit/check', { method: 'POST', body })
       return running.stderr().includes('bucket store failed')
     })
-    const everything = [running.stdout(), running.stderr(), told, ...texts].join('\n')
+    const everything = [running.stdout(), running.stderr(), limitOf, ...texts].join('\n')
     for (const secret of secrets) expect(everything).not.toContain(secret)
     expect(running.stderr()).toContain('"message":"change applied"')
     expect(running.stderr()).toContain(`"traceId":"${'ab'.repeat(16)}"`)

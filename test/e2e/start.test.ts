@@ -143,15 +143,15 @@ describe('an edit of the rules', () => {
     await shown.ended
     edit((text) => text.replace('capacity: none', 'capacity: 3'))
 
-    const told = launch(['--port', '0', '--json'])
-    await told.until('it has started', () => told.stdout().includes('"event":"started"'))
+    const reported = launch(['--port', '0', '--json'])
+    await reported.until('it has started', () => reported.stdout().includes('"event":"started"'))
     breakOne()
-    await told.until(
+    await reported.until(
       'the error is logged',
-      () => told.stdout().includes('"event":"reloaded"') && told.stderr().includes('\n'),
+      () => reported.stdout().includes('"event":"reloaded"') && reported.stderr().includes('\n'),
     )
-    expect(told.stdout()).toContain('received \\"none\\"')
-    expect(JSON.parse(told.stderr())).toMatchObject({ level: 'error', message: notTaken })
+    expect(reported.stdout()).toContain('received \\"none\\"')
+    expect(JSON.parse(reported.stderr())).toMatchObject({ level: 'error', message: notTaken })
   })
 })
 

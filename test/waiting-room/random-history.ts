@@ -40,7 +40,7 @@ const below = (random: Random, most: number): number => Math.floor(random() * mo
 /** Requests of one history: how many wait for several buckets, have a fixed release time, or need another number of permits. */
 interface Mix {
   readonly several: number
-  readonly told: number
+  readonly reported: number
   readonly large: number
   /** How often a reply of the store arrives late, so that slots are out of order. */
   readonly late: number
@@ -56,7 +56,7 @@ function randomMix(random: Random): Mix {
   const clockSteps = chance(random, 0.3) ? 0.08 : 0
   return {
     several: share(),
-    told: isUniform ? 0 : ([0, 0.1, 0.5, 1][below(random, 4)] as number),
+    reported: isUniform ? 0 : ([0, 0.1, 0.5, 1][below(random, 4)] as number),
     large: isUniform ? 0 : share(),
     late: share(),
     immediate: chance(random, 0.5) ? 0 : 0.15,
@@ -117,7 +117,7 @@ export function randomHistory(seed: number): History {
   const operations: Operation[] = []
   let entered = 0
   const enter = (): Operation => {
-    const request: Operation = { kind: 'ENTER', slots: slots.next(), isHeld: !chance(random, mix.told) }
+    const request: Operation = { kind: 'ENTER', slots: slots.next(), isHeld: !chance(random, mix.reported) }
     entered++
     if (!chance(random, mix.nested)) return request
     const onLeave: Operation = chance(random, 0.5) ? enter() : { kind: 'ABORT', request: below(random, entered + 3) }

@@ -81,7 +81,7 @@ const jsonReport: StartReport = {
   started: ({ hints: _, needsToken: __, rulesType: ___, ...started }) => printData({ event: 'started', ...started }),
   reloaded: ({ error, ...reloaded }) => printData({ event: 'reloaded', ...reloaded, error: error?.message ?? null }),
   rerouted: ({ error, ...rerouted }) => printData({ event: 'rerouted', ...rerouted, error: error?.message ?? null }),
-  warning: (text) => printData({ event: 'trouble', text }),
+  warning: (text) => printData({ event: 'warning', text }),
   stopping: () => printData({ event: 'stopping' }),
 }
 

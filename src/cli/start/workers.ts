@@ -46,7 +46,7 @@ const forwardedReport: StartReport = {
   started: (value) => sendToPrimary({ event: 'started', value }),
   reloaded: (value) => sendToPrimary({ event: 'reloaded', value: withPlainError(value) }),
   rerouted: (value) => sendToPrimary({ event: 'rerouted', value: withPlainError(value) }),
-  warning: (value) => sendToPrimary({ event: 'trouble', value }),
+  warning: (value) => sendToPrimary({ event: 'warning', value }),
   stopping: () => {},
 }
 
@@ -71,7 +71,7 @@ function supervise(count: number, report: StartReport): void {
         announce()
       } else if (message.event === 'reloaded') report.reloaded(message.value as Parameters<StartReport['reloaded']>[0])
       else if (message.event === 'rerouted') report.rerouted(message.value as Parameters<StartReport['rerouted']>[0])
-      else if (message.event === 'trouble') report.warning(String(message.value))
+      else if (message.event === 'warning') report.warning(String(message.value))
     },
     onReady() {
       isReady = true

@@ -20,7 +20,7 @@ export interface GateHealth {
     /** Leased permits that this process has not spent yet. */
     readonly heldPermits: number
     /** Rules that were removed during an outage and whose buckets will be reset once the store recovers. */
-    readonly owedResets: number
+    readonly pendingResets: number
   }
   readonly rules: Omit<LoadedRulesStatus, 'failure'> & {
     readonly status: 'UP' | 'STALE'
@@ -41,7 +41,7 @@ const resetsPending = (rules: number): string =>
 export interface HealthParts {
   readonly availability: StoreAvailability | undefined
   readonly state: Pick<StoreState, 'isDown' | 'sinceAt' | 'error'>
-  readonly owedResets: number
+  readonly pendingResets: number
   readonly rules: LoadedRulesStatus
   readonly reload: string
   readonly waiting: number
@@ -51,7 +51,7 @@ export interface HealthParts {
 export function healthOf({
   availability,
   state,
-  owedResets,
+  pendingResets,
   rules,
   reload,
   waiting,
@@ -63,8 +63,8 @@ export function healthOf({
     ? messageOf(error)
     : availability?.breaker === 'OPEN'
       ? breakerOpen
-      : owedResets > 0
-        ? resetsPending(owedResets)
+      : pendingResets > 0
+        ? resetsPending(pendingResets)
         : null
   return {
     status: isClosed ? 'DOWN' : problem !== null || failure !== null ? 'DEGRADED' : 'UP',
@@ -74,7 +74,7 @@ export function healthOf({
       error: problem,
       breaker: availability?.breaker ?? 'CLOSED',
       heldPermits: availability?.heldPermits ?? 0,
-      owedResets,
+      pendingResets,
     },
     rules: {
       ...book,

@@ -8,12 +8,12 @@ import { openRedis } from './open/open-redis.js'
 import type { RedisOptions } from './open/target.js'
 
 /** A Redis URI, connection options, or an ioredis or node-redis client. */
-export type RedisPlace = string | RedisOptions | object
+export type RedisLocation = string | RedisOptions | object
 
 /**
  * Opens a connection by URI or options, or wraps the client of the caller. `replyMs` is the time that callers wait for a reply.
  */
-export function connectRedis(where: RedisPlace, replyMs: number | undefined): RedisConnection {
+export function connectRedis(where: RedisLocation, replyMs: number | undefined): RedisConnection {
   if (typeof where === 'string') return openRedis({ uri: where }, { replyMs })
   if (!isAddress(where)) return connectionOf(where)
   checkOptions('Redis connection options', where, addressKinds)

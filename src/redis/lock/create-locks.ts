@@ -1,6 +1,6 @@
 import { closeOnError } from '../../core/close-on-error.js'
 import { checkArgument } from '../../validation/options.js'
-import { connectRedis, type RedisPlace } from '../client/connect-redis.js'
+import { connectRedis, type RedisLocation } from '../client/connect-redis.js'
 import type { RedisConnection } from '../client/connection.js'
 import { createHoldable, fairUnsupported, type Holdable } from './holdable.js'
 import { invalid, type LockOptions, lockOptions, quorumOptions, semaphoreOptions } from './options.js'
@@ -35,7 +35,7 @@ export interface SemaphoreOptions extends LockOptions {
  * await lock.using('invoice:7', async (signal) => recalculate(7, { signal }))
  * ```
  */
-export function redisLock(where: RedisPlace, options: LockOptions = {}): RedisLock {
+export function redisLock(where: RedisLocation, options: LockOptions = {}): RedisLock {
   checkArgument('options', options, lockOptions)
   return createRedisLock(connectRedis(where, options.timeoutMs), options)
 }
@@ -47,7 +47,7 @@ export function redisLock(where: RedisPlace, options: LockOptions = {}): RedisLo
  * @param where one entry per server, each as for `redisLock`.
  * @throws `FLUXGATE_ARGUMENT_INVALID` if the list is empty, an option is invalid, or `fair` is set.
  */
-export function quorumLock(where: readonly RedisPlace[], options: QuorumOptions = {}): Holdable {
+export function quorumLock(where: readonly RedisLocation[], options: QuorumOptions = {}): Holdable {
   if (!Array.isArray(where) || where.length === 0)
     throw invalid('quorumLock needs a non-empty list of Redis servers as its first argument.')
   checkArgument('options', options, quorumOptions)
@@ -78,7 +78,7 @@ export function quorumLock(where: readonly RedisPlace[], options: QuorumOptions 
  * @param where a connection, as for `redisLock`.
  * @throws `FLUXGATE_ARGUMENT_INVALID` if an option is invalid.
  */
-export function redisSemaphore(where: RedisPlace, options: SemaphoreOptions): Holdable {
+export function redisSemaphore(where: RedisLocation, options: SemaphoreOptions): Holdable {
   checkArgument('options', options, semaphoreOptions)
   const { permits, prefix = 'fluxgate', timeoutMs, ...defaults } = options
   const connection = connectRedis(where, timeoutMs)

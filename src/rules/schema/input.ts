@@ -23,7 +23,7 @@ export interface BandInput {
 
 type Scalar = string | number | boolean
 
-/** The fields that `RuleInput` and `LoneRuleInput` share. */
+/** The fields that `RuleInput` and `SingleRuleInput` share. */
 interface RuleFields {
   readonly id?: string
   readonly name?: string

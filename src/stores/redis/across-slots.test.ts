@@ -45,7 +45,7 @@ function cluster() {
   const whole = acrossSlots(store, (key) => key.charCodeAt(0))
   const remaining = async (rule: BucketGroup, key: string) =>
     (await nodes[key.slice(0, 1)]?.charge([chargeOf(rule, key, { permits: 0 })], true))?.bands.map(
-      (said) => said.remaining,
+      (one) => one.remaining,
     )
   return { whole, calls, failing, remaining, clocks }
 }

@@ -28,7 +28,7 @@ export interface Names {
   readonly prefix: string
   readonly layouts: Layouts
   /** The location of the override of a key. */
-  overrideOf(group: BucketGroup, key: string): OverridePlace
+  overrideOf(group: BucketGroup, key: string): OverrideLocation
 }
 
 /** The last edit of an override: the Redis key that contains it, and its known value; `''` if there was none. */
@@ -37,7 +37,7 @@ export interface LastEdit {
   readonly known: string
 }
 
-export interface OverridePlace {
+export interface OverrideLocation {
   /** The hash that contains the override, if there is one. */
   readonly hash: string
   /** The override of an address range that contains the key; applies if the key has none of its own. Empty without one. */

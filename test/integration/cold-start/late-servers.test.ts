@@ -16,8 +16,8 @@ import { startRedis } from '../../servers/redis-server.js'
 const limit = { capacity: 5, window: '30d' } as const
 const rules = { id: 'api', rules: [{ id: 'all', limitScope: 'GLOBAL', bands: [limit] }] } as const
 /** Longer than any server takes to start on a busy machine. */
-const patient = { connectTimeoutMs: 20_000 }
-const hasty = { connectTimeoutMs: 300 }
+const longTimeout = { connectTimeoutMs: 20_000 }
+const shortTimeout = { connectTimeoutMs: 300 }
 const lateMs = 1_000
 /** Node.js fires timers up to a millisecond early. */
 const timerErrorMs = 1
@@ -63,7 +63,7 @@ describe('Redis that starts one second after the process', () => {
     ],
   ])('is awaited and then decides exactly: %s', async (_, open) => {
     const port = await freePort()
-    const store = open(`redis://127.0.0.1:${port}`, { prefix: 'late', ...patient })
+    const store = open(`redis://127.0.0.1:${port}`, { prefix: 'late', ...longTimeout })
     const limiter = createLimiter({ ...limit, store })
     const asked = tenTimes(() => limiter.consume('a'))
     await sleep(lateMs)
@@ -75,7 +75,7 @@ describe('Redis that starts one second after the process', () => {
   it('is awaited by createFluxGate, which resolves once it is connected', async () => {
     const port = await freePort()
     let isOpen = false
-    const opening = createFluxGate({ rules, store: { uri: `redis://127.0.0.1:${port}`, ...patient } })
+    const opening = createFluxGate({ rules, store: { uri: `redis://127.0.0.1:${port}`, ...longTimeout } })
     const noted = opening.then(() => {
       isOpen = true
     })
@@ -90,7 +90,7 @@ describe('Redis that starts one second after the process', () => {
 describe('a FluxGate server that starts one second after the process', () => {
   it('is awaited by an HttpHandler and then decides exactly', async () => {
     const port = await freePort()
-    const handler = closed(new HttpHandler({ url: `http://127.0.0.1:${port}`, ...patient }))
+    const handler = closed(new HttpHandler({ url: `http://127.0.0.1:${port}`, ...longTimeout }))
     const asked = tenTimes(() => handler.check({}))
     await sleep(lateMs)
     const gate = closed(await createFluxGate({ rules }))
@@ -108,7 +108,7 @@ describe('Redis that never starts', () => {
   ] as const)('is awaited until connectTimeoutMs; then %s applies', async (onStoreFailure, expected) => {
     const port = await freePort()
     const begunAt = performance.now()
-    const store = closed(redisStore(`redis://127.0.0.1:${port}`, { prefix: 'never', ...hasty }))
+    const store = closed(redisStore(`redis://127.0.0.1:${port}`, { prefix: 'never', ...shortTimeout }))
     const limiter = createLimiter({ ...limit, onStoreFailure, store })
     let firstAfterMs = Number.POSITIVE_INFINITY
     const decisions = await tenTimes(async () => {
@@ -116,7 +116,7 @@ describe('Redis that never starts', () => {
       firstAfterMs = Math.min(firstAfterMs, performance.now() - begunAt)
       return decision
     })
-    expect(firstAfterMs).toBeGreaterThanOrEqual(hasty.connectTimeoutMs - timerErrorMs)
+    expect(firstAfterMs).toBeGreaterThanOrEqual(shortTimeout.connectTimeoutMs - timerErrorMs)
     expect(countOf(decisions)).toEqual(expected)
   })
 
@@ -136,7 +136,7 @@ describe('Redis that never starts', () => {
     const port = await freePort()
     const warned = new Promise<Error & { code?: string }>((resolve) => process.once('warning', resolve))
     const uri = `redis://:s3cret@127.0.0.1:${port}`
-    const gate = closed(await createFluxGate({ rules, store: { uri, ...hasty } }))
+    const gate = closed(await createFluxGate({ rules, store: { uri, ...shortTimeout } }))
     const warning = await warned
     expect(warning.code).toMatch(/^FLUXGATE_/)
     expect(warning.message).toContain('Cannot reach the bucket store')
@@ -146,10 +146,10 @@ describe('Redis that never starts', () => {
 
   it('is awaited by createFluxGate for resilience.connectTimeoutMs', async () => {
     const port = await freePort()
-    const resilience = { failures: 5, ...hasty }
+    const resilience = { failures: 5, ...shortTimeout }
     const begunAt = performance.now()
     const gate = closed(await createFluxGate({ rules, store: `redis://127.0.0.1:${port}`, resilience }))
-    expect(performance.now() - begunAt).toBeGreaterThanOrEqual(hasty.connectTimeoutMs - timerErrorMs)
+    expect(performance.now() - begunAt).toBeGreaterThanOrEqual(shortTimeout.connectTimeoutMs - timerErrorMs)
     expect(await gate.check({})).toMatchObject({ degraded: true })
   })
 })
@@ -158,9 +158,11 @@ describe('a FluxGate server that never starts', () => {
   it('is awaited by an HttpHandler until connectTimeoutMs; then its failure policy applies', async () => {
     const port = await freePort()
     const begunAt = performance.now()
-    const handler = closed(new HttpHandler({ url: `http://127.0.0.1:${port}`, onStoreFailure: 'DENY', ...hasty }))
+    const handler = closed(
+      new HttpHandler({ url: `http://127.0.0.1:${port}`, onStoreFailure: 'DENY', ...shortTimeout }),
+    )
     const decisions = await tenTimes(() => handler.check({}))
-    expect(performance.now() - begunAt).toBeGreaterThanOrEqual(hasty.connectTimeoutMs - timerErrorMs)
+    expect(performance.now() - begunAt).toBeGreaterThanOrEqual(shortTimeout.connectTimeoutMs - timerErrorMs)
     expect(countOf(decisions)).toEqual({ allowed: 0, degraded: 10 })
   })
 })

@@ -25,12 +25,12 @@ describe('a request body', () => {
       (await ask(url, { method: 'POST', headers: { 'Content-Length': 3 }, body: 'abc' })).body,
     ) as Echo
     expect([echo.body, sent(echo, 'Content-Length'), sent(echo, 'Transfer-Encoding')]).toEqual(['abc', ['3'], []])
-    const said = await raw(
+    const received = await raw(
       port,
       'POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum, Host\r\nConnection: close\r\n\r\n' +
         '3;ext=1\r\nabc\r\n2\r\nde\r\n0\r\nX-Sum: 5\r\nHost: evil\r\nX-Forwarded-For: 1.2.3.4\r\n\r\n',
     )
-    const chunked = JSON.parse(said.slice(said.indexOf('{'), said.lastIndexOf('}') + 1)) as Echo
+    const chunked = JSON.parse(received.slice(received.indexOf('{'), received.lastIndexOf('}') + 1)) as Echo
     expect([chunked.body, chunked.trailers, sent(chunked, 'Content-Length')]).toEqual(['abcde', ['X-Sum', '5'], []])
     expect(sent(chunked, 'Transfer-Encoding')).toEqual(['chunked'])
   })
@@ -132,11 +132,11 @@ describe('a response', () => {
   ])('to %s with status %d has no body, and the connection stays open', async (method, status, headers) => {
     const { port } = await gatewayTo(await upstream((_, response) => response.writeHead(status, headers).end()))
     const one = `${method} / HTTP/1.1\r\nHost: a\r\n`
-    const said = await raw(port, `${one}\r\n${one}Connection: close\r\n\r\n`)
-    expect(said.match(new RegExp(`HTTP/1\\.1 ${status}`, 'g'))).toHaveLength(2)
-    expect(said.split('\r\n\r\n').filter((part) => part !== '')).toHaveLength(2)
+    const received = await raw(port, `${one}\r\n${one}Connection: close\r\n\r\n`)
+    expect(received.match(new RegExp(`HTTP/1\\.1 ${status}`, 'g'))).toHaveLength(2)
+    expect(received.split('\r\n\r\n').filter((part) => part !== '')).toHaveLength(2)
     for (const [name, value] of Object.entries(headers))
-      expect(said.toLowerCase()).toContain(`\r\n${name}: ${value}\r\n`)
+      expect(received.toLowerCase()).toContain(`\r\n${name}: ${value}\r\n`)
   })
 
   it('that ends with its connection is relayed unchanged, in chunks', async () => {
@@ -153,9 +153,9 @@ describe('a response', () => {
         response.end('b')
       }),
     )
-    const said = await raw(port, 'GET / HTTP/1.0\r\nHost: a\r\n\r\n')
-    expect(said).toMatch(/^HTTP\/1\.1 200 OK\r\n/)
-    expect(said.split('\r\n\r\n')[1]).toBe('ab')
+    const received = await raw(port, 'GET / HTTP/1.0\r\nHost: a\r\n\r\n')
+    expect(received).toMatch(/^HTTP\/1\.1 200 OK\r\n/)
+    expect(received.split('\r\n\r\n')[1]).toBe('ab')
   })
 
   it('is relayed as soon as its head arrives, however slow its body is', async () => {
@@ -323,9 +323,9 @@ describe('a peer that disconnects', () => {
     ['in the middle of chunks', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n'],
   ])('as an upstream %s leaves the client a truncated response, not a complete one', async (_, text) => {
     const { port } = await gatewayTo(await serve(createServer((socket) => socket.write(text, () => socket.end()))))
-    const said = await raw(port, 'GET / HTTP/1.1\r\nHost: a\r\n\r\n')
-    expect(said).toContain('abc')
-    expect(said).not.toMatch(/\r\n0\r\n\r\n$/)
+    const received = await raw(port, 'GET / HTTP/1.1\r\nHost: a\r\n\r\n')
+    expect(received).toContain('abc')
+    expect(received).not.toMatch(/\r\n0\r\n\r\n$/)
     const outgoing = request(`http://127.0.0.1:${port}/`, { agent: false }).end()
     const [response] = (await once(outgoing, 'response')) as [IncomingMessage]
     await expect(textOf(response)).rejects.toThrow('aborted')

@@ -54,7 +54,7 @@ describe('an upstream', () => {
     const { url } = await gatewayWith({
       gateway: { responseTimeout: '100ms', connectTimeout: '1h' },
       routes: [
-        { id: 'patient', uri: slow.url, predicates: ['Path=/patient'], metadata: { 'response-timeout': '1h' } },
+        { id: 'slow-route', uri: slow.url, predicates: ['Path=/slow-route'], metadata: { 'response-timeout': '1h' } },
         {
           id: 'secure',
           uri: `https://127.0.0.1:${mute.port}`,
@@ -64,7 +64,7 @@ describe('an upstream', () => {
         { id: 'usual', uri: slow.url },
       ],
     })
-    const answers = await Promise.all(['/patient', '/secure', '/usual'].map((path) => ask(url + path)))
+    const answers = await Promise.all(['/slow-route', '/secure', '/usual'].map((path) => ask(url + path)))
     expect(answers).toMatchObject([{ status: 200, body: 'late' }, late, late])
   })
 

@@ -61,10 +61,10 @@ describe('Max-Forwards', () => {
 describe('OPTIONS for the gateway itself', () => {
   it.each(['*', 'http://gateway.example.org'])('returns the allowed methods: %s', async (target) => {
     const { port } = await gateway()
-    const said = await raw(port, `OPTIONS ${target} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`)
-    expect(said).toMatch(/^HTTP\/1\.1 200 OK\r\n/)
-    expect(said).toMatch(/\r\nAllow: GET, HEAD, POST, /)
-    expect(said).not.toContain('"method"')
+    const received = await raw(port, `OPTIONS ${target} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`)
+    expect(received).toMatch(/^HTTP\/1\.1 200 OK\r\n/)
+    expect(received).toMatch(/\r\nAllow: GET, HEAD, POST, /)
+    expect(received).not.toContain('"method"')
   })
 
   it('requires a Host header like any request', async () => {

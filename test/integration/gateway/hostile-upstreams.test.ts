@@ -90,17 +90,17 @@ describe('an upstream response', () => {
       socket.write(method === 'HEAD' ? `${ok}HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil` : ok)
     })
     const { url, port } = await gatewayTo(target)
-    const said = await raw(port, `HEAD / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`)
-    expect(said).toMatch(/^HTTP\/1\.1 200 OK\r\n(?:.+\r\n)*\r\n$/)
+    const replies = await raw(port, `HEAD / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`)
+    expect(replies).toMatch(/^HTTP\/1\.1 200 OK\r\n(?:.+\r\n)*\r\n$/)
     expect(await ask(url)).toMatchObject({ status: 200, body: 'ok' })
     expect(sockets).toHaveLength(2)
   })
 
   it('with status 204 is relayed without Content-Length', async () => {
     const { port } = await gatewayTo(await answering('HTTP/1.1 204 No Content\r\nContent-Length: 5\r\nX-A: b\r\n\r\n'))
-    const said = await raw(port, 'GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n')
-    expect(said).toMatch(/^HTTP\/1\.1 204 No Content\r\nX-A: b\r\n/)
-    expect(said.toLowerCase()).not.toContain('content-length')
+    const replies = await raw(port, 'GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n')
+    expect(replies).toMatch(/^HTTP\/1\.1 204 No Content\r\nX-A: b\r\n/)
+    expect(replies.toLowerCase()).not.toContain('content-length')
   })
 
   it('without a length that is reset is truncated, not complete', async () => {
@@ -143,9 +143,9 @@ describe('interim responses', () => {
 
   it('are relayed up to 16 times', async () => {
     const { port } = await gatewayTo(await answering(hint().repeat(16) + ok))
-    const said = await raw(port, get('/'), (text) => text.endsWith('ok'))
-    expect(said.match(/HTTP\/1\.1 103/g)).toHaveLength(16)
-    expect(said).toContain('HTTP/1.1 200 OK\r\n')
+    const replies = await raw(port, get('/'), (text) => text.endsWith('ok'))
+    expect(replies.match(/HTTP\/1\.1 103/g)).toHaveLength(16)
+    expect(replies).toContain('HTTP/1.1 200 OK\r\n')
   })
 
   it('beyond that result in 502, and the upstream connection is closed', async () => {
@@ -175,12 +175,12 @@ describe('interim responses', () => {
     })
     const { url, port } = await gatewayTo(target, { gateway: { maxConnections: 2, clientShare: 1 } })
     // The second response must wait for the first.
-    const said = raw(port, get('/1') + get('/2'), (text) => text.split('ok').length > 2)
+    const replies = raw(port, get('/1') + get('/2'), (text) => text.split('ok').length > 2)
     const socket = await first.promise
     // With two connections in use, this request is served only after the second response has arrived.
     expect(await ask(`${url}/3`)).toMatchObject({ body: 'ok' })
     socket.write(ok)
-    expect(await said).not.toContain('HTTP/1.1 103')
+    expect(await replies).not.toContain('HTTP/1.1 103')
   })
 
   it('are dropped while the client does not read', async () => {
@@ -189,8 +189,8 @@ describe('interim responses', () => {
     running.server.prependListener('request', (_, response: ServerResponse) => {
       Object.defineProperty(response, 'writableLength', { value: response.writableHighWaterMark })
     })
-    const said = await raw(port, get('/'), (text) => text.endsWith('ok'))
-    expect(said).toMatch(/^HTTP\/1\.1 200 OK\r\n/)
+    const replies = await raw(port, get('/'), (text) => text.endsWith('ok'))
+    expect(replies).toMatch(/^HTTP\/1\.1 200 OK\r\n/)
   })
 
   it('that request a body wait for the preceding response', async () => {
@@ -204,18 +204,23 @@ describe('interim responses', () => {
     const { url, port } = await gatewayTo(target)
     const client = connect(port, '127.0.0.1').setEncoding('latin1')
     onTestFinished(() => void client.destroy())
-    let said = ''
+    let replies = ''
     client.on('data', (data: string) => {
-      said += data
+      replies += data
       if (data.includes('100 Continue')) client.write('hello')
     })
     client.write(`${get('/1')}PUT /2 HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n`)
     const socket = await first.promise
     expect(await ask(`${url}/3`)).toMatchObject({ body: 'ok' })
     socket.write(ok)
-    await expect.poll(() => said).toContain('done')
-    expect(said.match(/HTTP\/1\.1 \d+|ok$|done$/gm)).toEqual(['HTTP/1.1 200', 'HTTP/1.1 100', 'HTTP/1.1 200', 'done'])
-    expect(said).toContain('\r\n\r\nokHTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n')
+    await expect.poll(() => replies).toContain('done')
+    expect(replies.match(/HTTP\/1\.1 \d+|ok$|done$/gm)).toEqual([
+      'HTTP/1.1 200',
+      'HTTP/1.1 100',
+      'HTTP/1.1 200',
+      'done',
+    ])
+    expect(replies).toContain('\r\n\r\nokHTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n')
   })
 })
 

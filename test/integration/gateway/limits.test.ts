@@ -223,8 +223,8 @@ describe('response headers', () => {
       rules: { id: 'x', rules: [{ id: 'y', bands: [{ capacity: 9, window: '1h' }] }] },
       ratelimit: { headers },
     })
-    const told = (await ask(url)).headers
-    expect(['ratelimit' in told, 'x-ratelimit-limit' in told]).toEqual([hasStandard, hasLegacy])
+    const reported = (await ask(url)).headers
+    expect(['ratelimit' in reported, 'x-ratelimit-limit' in reported]).toEqual([hasStandard, hasLegacy])
   })
 
   it("contain the gateway's limits once, not those of the upstream", async () => {
@@ -276,24 +276,24 @@ describe('a rejected upload', () => {
     const { port } = await rejecting()
     const socket = connect(port, '127.0.0.1')
     socket.write('POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nabcde\r\n')
-    const [said] = await once(socket, 'data')
-    expect(String(said)).toMatch(/^HTTP\/1\.1 429 /)
+    const [received] = await once(socket, 'data')
+    expect(String(received)).toMatch(/^HTTP\/1\.1 429 /)
     await once(socket.resume(), 'close')
   })
 
   it('never gets a 100', async () => {
     const { port, uploads } = await rejecting()
-    const said = await raw(port, 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nExpect: 100-continue\r\n\r\n')
-    expect(said).toMatch(/^HTTP\/1\.1 429 /)
-    expect(said).not.toContain('100 Continue')
+    const received = await raw(port, 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nExpect: 100-continue\r\n\r\n')
+    expect(received).toMatch(/^HTTP\/1\.1 429 /)
+    expect(received).not.toContain('100 Continue')
     expect(uploads()).toBe(0)
   })
 
   it('that is small keeps its connection', async () => {
     const { port } = await rejecting()
     const small = 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc'
-    const said = await raw(port, `${small}${small}`, (text) => text.split('HTTP/1.1 429').length === 3)
-    expect(said.match(/HTTP\/1\.1 429/g)).toHaveLength(2)
+    const received = await raw(port, `${small}${small}`, (text) => text.split('HTTP/1.1 429').length === 3)
+    expect(received.match(/HTTP\/1\.1 429/g)).toHaveLength(2)
   })
 })
 

@@ -33,24 +33,24 @@ async function gateway(setup: Omit<GatewaySetup, 'routes'> = {}) {
   return { seen, ...(await gatewayTo(await serve(server), setup)) }
 }
 
-const statuses = (said: string): string[] => said.match(/HTTP\/1\.1 \d{3}/g) ?? []
+const statuses = (received: string): string[] => received.match(/HTTP\/1\.1 \d{3}/g) ?? []
 
 describe('behind a slow request', () => {
   it('an upgrade waits until the response is written', async () => {
     const { port, seen } = await gateway()
-    const said = await raw(port, `${slow}${webSocket}first frame`, (text) => text.endsWith('first frame'))
-    expect(statuses(said)).toEqual(['HTTP/1.1 200', 'HTTP/1.1 101'])
-    expect(said).toContain('slow body')
-    expect(said.indexOf('slow body')).toBeLessThan(said.indexOf('HTTP/1.1 101'))
+    const received = await raw(port, `${slow}${webSocket}first frame`, (text) => text.endsWith('first frame'))
+    expect(statuses(received)).toEqual(['HTTP/1.1 200', 'HTTP/1.1 101'])
+    expect(received).toContain('slow body')
+    expect(received.indexOf('slow body')).toBeLessThan(received.indexOf('HTTP/1.1 101'))
     expect(seen).toEqual(['GET /slow', 'upgrade /socket'])
   })
 
   it('an upgrade to another protocol is declined in order', async () => {
     const { port, seen } = await gateway()
     const h2c = get('/next', 'Connection: Upgrade, HTTP2-Settings, close\r\nUpgrade: h2c\r\nHTTP2-Settings: a\r\n')
-    const said = await raw(port, slow + h2c)
-    expect(statuses(said)).toEqual(['HTTP/1.1 200', 'HTTP/1.1 200'])
-    expect(said.indexOf('slow body')).toBeLessThan(said.indexOf('body of /next'))
+    const received = await raw(port, slow + h2c)
+    expect(statuses(received)).toEqual(['HTTP/1.1 200', 'HTTP/1.1 200'])
+    expect(received.indexOf('slow body')).toBeLessThan(received.indexOf('body of /next'))
     expect(seen).toEqual(['GET /slow', 'GET /next'])
   })
 
@@ -61,10 +61,10 @@ describe('behind a slow request', () => {
     ['an empty Transfer-Encoding', 400, 'POST /x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding:\r\n\r\n'],
   ])('%s is answered in order with %d, and closes the connection', async (_, status, text) => {
     const { port } = await gateway()
-    const said = await raw(port, slow + text)
-    expect(statuses(said)).toEqual(['HTTP/1.1 200', `HTTP/1.1 ${status}`])
-    expect(said).toMatch(/slow body(?=HTTP\/1\.1)/)
-    expect(said).toContain('application/problem+json')
+    const received = await raw(port, slow + text)
+    expect(statuses(received)).toEqual(['HTTP/1.1 200', `HTTP/1.1 ${status}`])
+    expect(received).toMatch(/slow body(?=HTTP\/1\.1)/)
+    expect(received).toContain('application/problem+json')
   })
 
   it('a response that the client reads late is complete before the upgrade', async () => {
@@ -93,9 +93,9 @@ describe('a connection that ends with a request', () => {
     ['Connection: close', get('/slow', 'Connection: close\r\n')],
   ])('of %s gets one response, whatever follows', async (_, first) => {
     const { port, seen } = await gateway()
-    const said = await raw(port, `${first}${get('/smuggled')}@@@`)
-    expect(statuses(said)).toEqual(['HTTP/1.1 200'])
-    expect(said).toMatch(/\r\n\r\nslow body$/)
+    const received = await raw(port, `${first}${get('/smuggled')}@@@`)
+    expect(statuses(received)).toEqual(['HTTP/1.1 200'])
+    expect(received).toMatch(/\r\n\r\nslow body$/)
     expect(seen).toEqual(['GET /slow'])
   })
 
@@ -109,9 +109,9 @@ describe('a connection that ends with a request', () => {
     async (coding, status) => {
       const { port, seen } = await gateway()
       const head = `POST /x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding:${coding}\r\n\r\n`
-      const said = await raw(port, `${head}0\r\n\r\n${get('/smuggled')}`)
+      const received = await raw(port, `${head}0\r\n\r\n${get('/smuggled')}`)
       const alone = await raw(port, `${head}${get('/smuggled')}`)
-      expect(statuses(said).concat(statuses(alone))).toEqual([`HTTP/1.1 ${status}`, `HTTP/1.1 ${status}`])
+      expect(statuses(received).concat(statuses(alone))).toEqual([`HTTP/1.1 ${status}`, `HTTP/1.1 ${status}`])
       expect(seen).toEqual([])
     },
   )

@@ -211,8 +211,8 @@ describe('the path sent to the upstream', () => {
     ['http://other.example.org', '/'],
   ])('of %s is %s', async (target, expected) => {
     const { port } = await gatewayTo(await echoUpstream())
-    const said = await raw(port, `GET ${target} HTTP/1.1\r\nHost: a.example.org\r\nConnection: close\r\n\r\n`)
-    const echo = JSON.parse(said.slice(said.indexOf('{'), said.lastIndexOf('}') + 1)) as Echo
+    const received = await raw(port, `GET ${target} HTTP/1.1\r\nHost: a.example.org\r\nConnection: close\r\n\r\n`)
+    const echo = JSON.parse(received.slice(received.indexOf('{'), received.lastIndexOf('}') + 1)) as Echo
     expect(echo.url).toBe(expected)
     expect(sent(echo, 'X-Forwarded-Host')).toEqual([target.startsWith('http') ? 'other.example.org' : 'a.example.org'])
   })
@@ -230,9 +230,9 @@ describe('an ambiguous path', () => {
     })
   }
   const target = async (port: number, path: string): Promise<string> => {
-    const said = await raw(port, `GET ${path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`)
-    if (!said.startsWith('HTTP/1.1 200')) return said.slice(9, 12)
-    return (JSON.parse(said.slice(said.indexOf('{'), said.lastIndexOf('}') + 1)) as Echo).url
+    const received = await raw(port, `GET ${path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`)
+    if (!received.startsWith('HTTP/1.1 200')) return received.slice(9, 12)
+    return (JSON.parse(received.slice(received.indexOf('{'), received.lastIndexOf('}') + 1)) as Echo).url
   }
 
   it.each([
@@ -269,14 +269,14 @@ describe('forwarding headers sent to the upstream', () => {
     Forwarded: 'for=203.0.113.9;proto=https',
     'X-Real-IP': '203.0.113.9',
   }
-  async function told(ratelimit: object): Promise<Echo> {
+  async function echoWith(ratelimit: object): Promise<Echo> {
     const { url } = await gatewayTo(await echoUpstream(), { ratelimit })
     return JSON.parse((await ask(url, { headers: spoofed })).body) as Echo
   }
   const names = ['X-Forwarded-For', 'X-Forwarded-Proto', 'X-Forwarded-Host', 'X-Forwarded-Port', 'Forwarded']
 
   it('contain what the gateway knows, whatever an untrusted client claims', async () => {
-    const echo = await told({ clientIpHeader: 'X-Real-IP' })
+    const echo = await echoWith({ clientIpHeader: 'X-Real-IP' })
     expect(names.map((name) => sent(echo, name))).toEqual([
       ['127.0.0.1'],
       ['http'],
@@ -288,7 +288,7 @@ describe('forwarding headers sent to the upstream', () => {
   })
 
   it('contain the client reported by a trusted proxy, and the proxy', async () => {
-    const echo = await told({ trustedProxies: ['127.0.0.0/8'], clientIpHeader: 'X-Real-IP' })
+    const echo = await echoWith({ trustedProxies: ['127.0.0.0/8'], clientIpHeader: 'X-Real-IP' })
     expect(names.map((name) => sent(echo, name))).toEqual([
       ['203.0.113.9, 127.0.0.1'],
       ['https'],
@@ -429,7 +429,7 @@ describe('hop-by-hop headers', () => {
         response.end()
       }),
     )
-    const said = await raw(port, 'GET / HTTP/1.1\r\nHost: a\r\nx-LATIN: \xe9\xff\r\nConnection: close\r\n\r\n')
-    expect(said).toContain('\r\nSet-Cookie: a=1\r\nSet-Cookie: b=2\r\nx-latin: \xe9\r\nX-Back: \xe9\xff\r\n')
+    const received = await raw(port, 'GET / HTTP/1.1\r\nHost: a\r\nx-LATIN: \xe9\xff\r\nConnection: close\r\n\r\n')
+    expect(received).toContain('\r\nSet-Cookie: a=1\r\nSet-Cookie: b=2\r\nx-latin: \xe9\r\nX-Back: \xe9\xff\r\n')
   })
 })

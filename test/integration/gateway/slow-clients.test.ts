@@ -5,14 +5,14 @@ import { connect, type Socket } from 'node:net'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { ask, type GatewaySetup, gatewayTo, serve, upstream } from '../../fixtures/test-gateway.js'
 
-const patient = { connectTimeout: '1h', responseTimeout: '1h' }
+const longTimeout = { connectTimeout: '1h', responseTimeout: '1h' }
 
 /** Sends one byte of its body at a time and never completes it. */
-function dripping(port: number): { readonly socket: Socket; said(): string } {
+function dripping(port: number): { readonly socket: Socket; received(): string } {
   const socket = connect(port, '127.0.0.1').on('error', () => {})
-  let said = ''
+  let received = ''
   socket.setEncoding('latin1').on('data', (data: string) => {
-    said += data
+    received += data
   })
   socket.write('POST /slow HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n')
   const drip = setInterval(() => socket.write('x'), 20)
@@ -22,7 +22,7 @@ function dripping(port: number): { readonly socket: Socket; said(): string } {
     socket.destroy()
   })
   socket.once('close', stop)
-  return { socket, said: () => said }
+  return { socket, received: () => received }
 }
 
 it('a slow upload gets 408 and frees its upstream connection', async () => {
@@ -32,12 +32,12 @@ it('a slow upload gets 408 and frees its upstream connection', async () => {
       .resume()
       .on('end', () => response.end('ok'))
   })
-  const settings = { ...patient, maxConnections: 1, minUploadRate: 100_000, uploadGracePeriod: '100ms' }
+  const settings = { ...longTimeout, maxConnections: 1, minUploadRate: 100_000, uploadGracePeriod: '100ms' }
   const { port, url } = await gatewayTo(target, { gateway: settings })
-  const { socket, said } = dripping(port)
+  const { socket, received } = dripping(port)
   await once(socket, 'close')
-  expect(said()).toMatch(/^HTTP\/1\.1 408 /)
-  expect(said()).toContain('Connection: close\r\n')
+  expect(received()).toMatch(/^HTTP\/1\.1 408 /)
+  expect(received()).toContain('Connection: close\r\n')
   expect((await ask(url)).status).toBe(200)
 })
 
@@ -51,7 +51,7 @@ describe('one client address', () => {
       if (message.url?.startsWith('/held')) releases.push(() => response.end('held'))
       else response.end('ok')
     })
-    const settings = { ...patient, maxConnections: 4, ...more }
+    const settings = { ...longTimeout, maxConnections: 4, ...more }
     const started = await gatewayTo(target, { gateway: settings, ratelimit: { trustedProxies: 'loopback' } })
     return { ...started, seen, releases }
   }
@@ -102,7 +102,7 @@ it('a WebSocket uses a connection until it closes', async () => {
     socket.on('error', () => socket.destroy())
     socket.write('HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n')
   })
-  const { port, url } = await gatewayTo(await serve(server), { gateway: { ...patient, maxConnections: 1 } })
+  const { port, url } = await gatewayTo(await serve(server), { gateway: { ...longTimeout, maxConnections: 1 } })
   const socket = connect(port, '127.0.0.1').on('error', () => {})
   onTestFinished(() => void socket.destroy())
   socket.write('GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: x\r\n\r\n')

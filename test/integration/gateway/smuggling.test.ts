@@ -36,11 +36,11 @@ describe('an upgrade request', () => {
   ])('with %s is rejected with 400, closes the connection and reaches no upstream', async (_, headers, body) => {
     const { target, received } = await recorder((socket) => socket.end())
     const { port } = await gatewayTo(target)
-    const said = await raw(port, `${upgrade(headers)}${body}${smuggled}`)
-    expect(said).toMatch(/^HTTP\/1\.1 400 /)
-    expect(said).toContain('Content-Type: application/problem+json\r\n')
-    expect(said).toContain('Connection: close\r\n')
-    expect(said.match(/HTTP\/1\.1 \d/g)).toHaveLength(1)
+    const replies = await raw(port, `${upgrade(headers)}${body}${smuggled}`)
+    expect(replies).toMatch(/^HTTP\/1\.1 400 /)
+    expect(replies).toContain('Content-Type: application/problem+json\r\n')
+    expect(replies).toContain('Connection: close\r\n')
+    expect(replies.match(/HTTP\/1\.1 \d/g)).toHaveLength(1)
     expect(received).toEqual([])
   })
 

@@ -46,18 +46,18 @@ describe('a request', () => {
     ['chunks in HTTP/1.0', `POST /x HTTP/1.0\r\nHost: a\r\n${chunked}\r\n\r\n0\r\n\r\n`],
   ])('with %s gets 400 and is not forwarded', async (_, text) => {
     const { port, seen } = await strict()
-    const said = await raw(port, text, (answer) => answer.includes('\r\n\r\n') && /}\n$/.test(answer))
-    expect(said).toMatch(/^HTTP\/1\.1 400 /)
-    expect(said).toContain('Content-Type: application/problem+json\r\n')
-    expect(said.match(/HTTP\/1\.1 \d/g)).toHaveLength(1)
+    const received = await raw(port, text, (answer) => answer.includes('\r\n\r\n') && /}\n$/.test(answer))
+    expect(received).toMatch(/^HTTP\/1\.1 400 /)
+    expect(received).toContain('Content-Type: application/problem+json\r\n')
+    expect(received.match(/HTTP\/1\.1 \d/g)).toHaveLength(1)
     expect(seen).toEqual([])
   })
 
   it('with an unknown expectation gets 417 without its body being read', async () => {
     const { port, seen } = await strict()
-    const said = await raw(port, post('Expect: miracles\r\nContent-Length: 3', ''), (answer) => /}\n$/.test(answer))
-    expect(said).toMatch(/^HTTP\/1\.1 417 /)
-    expect(said).toContain('Content-Type: application/problem+json\r\n')
+    const received = await raw(port, post('Expect: miracles\r\nContent-Length: 3', ''), (answer) => /}\n$/.test(answer))
+    expect(received).toMatch(/^HTTP\/1\.1 417 /)
+    expect(received).toContain('Content-Type: application/problem+json\r\n')
     expect(seen).toEqual([])
   })
 
@@ -70,10 +70,10 @@ describe('a request', () => {
     ['an extension with a line end', '3;a\nb\r\nabc\r\n0\r\n\r\n'],
   ])('whose chunks have %s gets 400 and does not look complete to an upstream', async (_, body) => {
     const { port, seen } = await strict()
-    const said = await raw(port, post(chunked, `${body}${smuggled}`))
-    expect(said).toMatch(/^HTTP\/1\.1 400 Bad Request\r\n/)
-    expect(said).toContain('application/problem+json')
-    expect(said.match(/HTTP\/1\.1 \d/g)).toHaveLength(1)
+    const received = await raw(port, post(chunked, `${body}${smuggled}`))
+    expect(received).toMatch(/^HTTP\/1\.1 400 Bad Request\r\n/)
+    expect(received).toContain('application/problem+json')
+    expect(received.match(/HTTP\/1\.1 \d/g)).toHaveLength(1)
     expect(seen).not.toContain('GET /admin')
   })
 
@@ -84,27 +84,27 @@ describe('a request', () => {
     ['another method, to make a tunnel', 405, 'CONNECT a:443 HTTP/1.1\r\nHost: a:443\r\n\r\n'],
   ])('with %s gets %d', async (_, status, text) => {
     const { port, seen } = await strict()
-    const said = await raw(port, text, (answer) => answer.endsWith('}\n'))
-    expect(said).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `))
-    expect(said.match(/HTTP\/1\.1 \d/g)).toHaveLength(1)
+    const received = await raw(port, text, (answer) => answer.endsWith('}\n'))
+    expect(received).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `))
+    expect(received.match(/HTTP\/1\.1 \d/g)).toHaveLength(1)
     expect(seen).toEqual([])
   })
 
   it('with a body on GET is forwarded with its body, which does not become the next request', async () => {
     const { port, seen } = await strict()
-    const said = await raw(
+    const received = await raw(
       port,
       `GET /a HTTP/1.1\r\nHost: a\r\nContent-Length: ${smuggled.length}\r\n\r\n${smuggled}GET /b HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`,
     )
-    expect(said.match(/HTTP\/1\.1 200/g)).toHaveLength(2)
+    expect(received.match(/HTTP\/1\.1 200/g)).toHaveLength(2)
     expect(seen).toEqual(['GET /a', 'GET /b'])
   })
 
   it('that is pipelined is answered in order', async () => {
     const { port, seen } = await strict()
     const get = (path: string, more = '') => `GET ${path} HTTP/1.1\r\nHost: a\r\n${more}\r\n`
-    const said = await raw(port, get('/1') + get('/2') + get('/3', 'Connection: close\r\n'))
-    expect(said.match(/HTTP\/1\.1 200/g)).toHaveLength(3)
+    const received = await raw(port, get('/1') + get('/2') + get('/3', 'Connection: close\r\n'))
+    expect(received.match(/HTTP\/1\.1 200/g)).toHaveLength(3)
     expect(seen).toHaveLength(3)
   })
 })
@@ -138,18 +138,18 @@ describe('sizes', () => {
 
   it('of a HEAD that are too large get a response without a body', async () => {
     const { port } = await strict(setup)
-    const said = await raw(port, `HEAD /${'a'.repeat(5_000)} HTTP/1.1\r\nHost: a\r\n\r\n`)
-    expect(said).toMatch(/^HTTP\/1\.1 414 /)
-    expect(said).toMatch(/\r\n\r\n$/)
+    const received = await raw(port, `HEAD /${'a'.repeat(5_000)} HTTP/1.1\r\nHost: a\r\n\r\n`)
+    expect(received).toMatch(/^HTTP\/1\.1 414 /)
+    expect(received).toMatch(/\r\n\r\n$/)
   })
 
   it('that cannot be parsed behind a HEAD get a response that is valid for either method', async () => {
     const { port } = await strict(setup)
-    const said = await raw(
+    const received = await raw(
       port,
       'HEAD / HTTP/1.1\r\nHost: a\r\n\r\nPOST / HTTP/1.1\r\nHost: a\r\nContent-Length: x\r\n\r\n',
     )
-    const [, , second] = said.split('HTTP/1.1 ')
+    const [, , second] = received.split('HTTP/1.1 ')
     expect(second).toMatch(/^400 /)
     expect(second).not.toMatch(/content-length/i)
     expect(second).toMatch(/\r\nConnection: close\r\n\r\n$/)

@@ -84,9 +84,9 @@ it('ignores an offer to upgrade to another protocol', async () => {
   const gateway = await secured((await echoUpstream()).url)
   const socket = await handshake(gateway, pair.cert)
   socket.write('GET /a HTTP/1.1\r\nHost: a\r\nConnection: Upgrade, close\r\nUpgrade: h2c\r\n\r\n')
-  let said = ''
-  for await (const piece of socket) said += piece
-  expect(said).toMatch(/^HTTP\/1\.1 200 OK\r\n/)
+  let received = ''
+  for await (const piece of socket) received += piece
+  expect(received).toMatch(/^HTTP\/1\.1 200 OK\r\n/)
 })
 
 it('closes connections that do not use TLS and keeps running', async () => {

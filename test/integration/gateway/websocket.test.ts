@@ -97,12 +97,12 @@ describe('an offer of another protocol', () => {
   it('is not forwarded; the request is, with its body, and so is the next one', async () => {
     const { url: uri } = await echoUpstream()
     const { port } = await gatewayWith({ routes: [{ id: 'one', uri }] })
-    const said = await raw(
+    const replies = await raw(
       port,
       'POST /a HTTP/1.1\r\nHost: a\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAoAAAAAIAAAAA\r\nContent-Length: 3\r\n\r\nabc' +
         'GET /b HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n',
     )
-    const echoes = [...said.matchAll(/\{"method".*?"trailers":\[\]\}/g)].map(([text]) => JSON.parse(text) as Echo)
+    const echoes = [...replies.matchAll(/\{"method".*?"trailers":\[\]\}/g)].map(([text]) => JSON.parse(text) as Echo)
     expect(echoes.map(({ method, url, body }) => [method, url, body])).toEqual([
       ['POST', '/a', 'abc'],
       ['GET', '/b', ''],

@@ -49,7 +49,7 @@ async function start(count: number, group: BucketGroup) {
   }
 }
 
-async function told<T>(child: ChildProcess, order: string): Promise<T> {
+async function reported<T>(child: ChildProcess, order: string): Promise<T> {
   const answer = once(child, 'message')
   child.send(order)
   return (await answer)[0] as T
@@ -60,7 +60,7 @@ async function hammer(children: readonly ChildProcess[], ms: number): Promise<Re
   for (const child of children) child.send('go')
   await sleep(ms)
   const ends = children.map((child) => once(child, 'exit'))
-  const reports = await Promise.all(children.map((child) => told<Report>(child, 'stop')))
+  const reports = await Promise.all(children.map((child) => reported<Report>(child, 'stop')))
   expect((await Promise.all(ends)).map(([status]) => status)).toEqual(children.map(() => 0))
   return reports
 }
@@ -87,7 +87,7 @@ it('four processes return every permit they did not spend when they close', asyn
 it('a process returns the permits it holds of a token bucket when it closes', async () => {
   const slow = groupOf([bandOf({ capacity: 100_000, refillTokens: 1, windowTicks: 3_600 * second })])
   const { children, remaining } = await start(1, slow)
-  const { admitted } = await told<Report>(children[0] as ChildProcess, 'holdAndStop')
+  const { admitted } = await reported<Report>(children[0] as ChildProcess, 'holdAndStop')
   expect(await remaining()).toBe(100_000 - admitted)
 })
 
@@ -111,7 +111,7 @@ it('four processes share a fixed window, and no window admits more than the limi
 it('a killed process loses the permits it held and no more', async () => {
   const { children, remaining } = await start(4, countable)
   const [victim, ...others] = children as [ChildProcess, ...ChildProcess[]]
-  const { admitted, held } = await told<Report>(victim, 'hold')
+  const { admitted, held } = await reported<Report>(victim, 'hold')
   expect(held).toBeGreaterThanOrEqual(10)
   victim.kill('SIGKILL')
   const reports = await hammer(others, 500)
@@ -121,7 +121,7 @@ it('a killed process loses the permits it held and no more', async () => {
 it('permits held by a killed process do not come back when the lease expires, only by ordinary refill', async () => {
   const slow = groupOf([bandOf({ capacity: 100_000, refillTokens: 1, windowTicks: 3_600 * second })])
   const { children, remaining } = await start(1, slow)
-  const { admitted, held } = await told<Report>(children[0] as ChildProcess, 'hold')
+  const { admitted, held } = await reported<Report>(children[0] as ChildProcess, 'hold')
   expect(held).toBeGreaterThanOrEqual(10)
   children[0]?.kill('SIGKILL')
   const killedAt = await serverSeconds()
@@ -133,7 +133,7 @@ it('permits held by a killed process do not come back when the lease expires, on
 it('permits held by a killed process are refilled after the lease has expired', async () => {
   const rule = groupOf([bandOf({ capacity: 1_000, windowTicks: second / 10 })])
   const { children, remaining } = await start(1, rule)
-  const { held } = await told<Report>(children[0] as ChildProcess, 'hold')
+  const { held } = await reported<Report>(children[0] as ChildProcess, 'hold')
   children[0]?.kill('SIGKILL')
   await eventually(
     'the bucket is full apart from the reserved permits',

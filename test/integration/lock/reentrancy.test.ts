@@ -232,10 +232,10 @@ describe('fair locks', () => {
     await call('ZADD', `${prefix}:lock-queue:{orders}`, '1', 'dead')
     await call('ZADD', `${prefix}:lock-places:{orders}`, String(Date.now() + 500), 'dead')
     const impatient = expect(lock.acquire('orders', { waitMs: 100 })).rejects.toMatchObject(timedOut)
-    const patient = lock.acquire('orders', { waitMs: 60_000 })
+    const later = lock.acquire('orders', { waitMs: 60_000 })
     await impatient
     await first.release()
-    expect((await patient).isHeld).toBe(true)
+    expect((await later).isHeld).toBe(true)
   })
 })
 

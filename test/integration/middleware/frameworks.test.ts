@@ -111,17 +111,17 @@ describe('fastify', () => {
       app.get('/own', { config: { rateLimit: { capacity: 7, window: '1m' } } as object }, () => 'ok')
       app.get('/strict', { config: { rateLimit: { ruleSetId: 'strict', permits: 2 } } as object }, () => 'ok')
     })
-    const told = async (path: string) => {
+    const limitOf = async (path: string) => {
       const { status, headers } = await fetch(url + path)
       return [status, headers.get('x-ratelimit-remaining'), headers.get('ratelimit-policy')]
     }
-    expect(await told('/')).toEqual([200, '99', '"r.100-per-1m";q=100;w=60'])
-    expect(await told('/free')).toEqual([200, null, null])
-    expect(await told('/own')).toEqual([200, '6', '"GET:.own.7-per-1m";q=7;w=60'])
-    expect(await told('/own')).toEqual([200, '5', '"GET:.own.7-per-1m";q=7;w=60'])
-    expect(await told('/strict')).toEqual([200, '1', '"s.3-per-1m";q=3;w=60'])
-    expect(await told('/strict')).toEqual([429, '1', '"s.3-per-1m";q=3;w=60'])
-    expect(await told('/')).toEqual([200, '98', '"r.100-per-1m";q=100;w=60'])
+    expect(await limitOf('/')).toEqual([200, '99', '"r.100-per-1m";q=100;w=60'])
+    expect(await limitOf('/free')).toEqual([200, null, null])
+    expect(await limitOf('/own')).toEqual([200, '6', '"GET:.own.7-per-1m";q=7;w=60'])
+    expect(await limitOf('/own')).toEqual([200, '5', '"GET:.own.7-per-1m";q=7;w=60'])
+    expect(await limitOf('/strict')).toEqual([200, '1', '"s.3-per-1m";q=3;w=60'])
+    expect(await limitOf('/strict')).toEqual([429, '1', '"s.3-per-1m";q=3;w=60'])
+    expect(await limitOf('/')).toEqual([200, '98', '"r.100-per-1m";q=100;w=60'])
   })
 
   it('sends a problem document with its content type, without a charset', async () => {
@@ -362,16 +362,16 @@ describe('nest', () => {
     const app = await NestFactory.create(Root, { logger: false })
     onTestFinished(() => app.close())
     await app.listen(0, '127.0.0.1')
-    const told = async (path: string) => {
+    const limitOf = async (path: string) => {
       const { status, headers } = await fetch(`${await app.getUrl()}/${path}`)
       return [status, headers.get('x-ratelimit-remaining'), headers.get('ratelimit-policy')]
     }
-    expect(await told('plain/usual')).toEqual([200, '99', '"r.100-per-1m";q=100;w=60'])
-    expect(await told('plain/free')).toEqual([200, null, null])
-    expect(await told('plain/own')).toEqual([200, '6', '"Plain.own.7-per-1m";q=7;w=60'])
-    expect(await told('strict/inherited')).toEqual([200, '1', '"s.3-per-1m";q=3;w=60'])
-    expect((await told('strict/inherited'))[0]).toBe(429)
-    expect(await told('strict/nearer')).toEqual([200, null, null])
+    expect(await limitOf('plain/usual')).toEqual([200, '99', '"r.100-per-1m";q=100;w=60'])
+    expect(await limitOf('plain/free')).toEqual([200, null, null])
+    expect(await limitOf('plain/own')).toEqual([200, '6', '"Plain.own.7-per-1m";q=7;w=60'])
+    expect(await limitOf('strict/inherited')).toEqual([200, '1', '"s.3-per-1m";q=3;w=60'])
+    expect((await limitOf('strict/inherited'))[0]).toBe(429)
+    expect(await limitOf('strict/nearer')).toEqual([200, null, null])
   })
 
   it('passes the typed request of the platform to hooks', async () => {

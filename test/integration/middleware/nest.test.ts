@@ -63,7 +63,7 @@ async function started(app: INestApplication) {
   return (question: Question): Promise<Answer> => beginAt(port, question).answer
 }
 
-const told = ({ status, headers }: Answer) => [status, headers['x-ratelimit-remaining']]
+const statusAndRemaining = ({ status, headers }: Answer) => [status, headers['x-ratelimit-remaining']]
 
 describe.each(platforms)('nest on $name', ({ adapter }) => {
   const create = (limits: readonly RateLimitOptions[], options: object = {}) =>
@@ -71,9 +71,9 @@ describe.each(platforms)('nest on $name', ({ adapter }) => {
 
   it('limits requests without a route', async () => {
     const ask = await started(await create([hour(3)]))
-    expect(told(await ask({ path: '/usual' }))).toEqual([200, '2'])
-    expect(told(await ask({ path: '/missing' }))).toEqual([404, '1'])
-    expect(told(await ask({ path: '/usual', method: 'POST', body: 'a=b' }))).toEqual([404, '0'])
+    expect(statusAndRemaining(await ask({ path: '/usual' }))).toEqual([200, '2'])
+    expect(statusAndRemaining(await ask({ path: '/missing' }))).toEqual([404, '1'])
+    expect(statusAndRemaining(await ask({ path: '/usual', method: 'POST', body: 'a=b' }))).toEqual([404, '0'])
     const { status, headers, text } = await ask({ path: '/missing?again' })
     expect([status, headers['content-type'], headers['ratelimit-policy']]).toEqual([
       429,
@@ -82,7 +82,7 @@ describe.each(platforms)('nest on $name', ({ adapter }) => {
     ])
     expect(Number(headers['retry-after'])).toBeGreaterThan(1000)
     expect(JSON.parse(text)).toMatchObject({ status: 429, 'violated-policies': ['limit.3-per-1h'] })
-    expect(told(await ask({ path: '/usual' }))).toEqual([429, '0'])
+    expect(statusAndRemaining(await ask({ path: '/usual' }))).toEqual([429, '0'])
   })
 
   it.each([
@@ -93,8 +93,11 @@ describe.each(platforms)('nest on $name', ({ adapter }) => {
     enable(app)
     const ask = await started(app)
     const allowed = await ask({ path: '/usual', method: 'OPTIONS', headers: preflight })
-    expect([...told(allowed), allowed.headers['access-control-allow-origin']]).toEqual([204, '1', '*'])
-    expect(told(await ask({ path: '/missing', method: 'OPTIONS', headers: preflight }))).toEqual([204, '0'])
+    expect([...statusAndRemaining(allowed), allowed.headers['access-control-allow-origin']]).toEqual([204, '1', '*'])
+    expect(statusAndRemaining(await ask({ path: '/missing', method: 'OPTIONS', headers: preflight }))).toEqual([
+      204,
+      '0',
+    ])
     const { status, headers, text } = await ask({ path: '/usual', method: 'OPTIONS', headers: preflight })
     expect([status, headers['content-type'], headers['content-length']]).toEqual([
       429,
@@ -102,28 +105,34 @@ describe.each(platforms)('nest on $name', ({ adapter }) => {
       String(Buffer.byteLength(text)),
     ])
     expect(JSON.parse(text)).toMatchObject({ status: 429, 'violated-policies': ['limit.2-per-1h'] })
-    expect(told(await ask({ path: '/usual', method: 'OPTIONS' }))).toEqual([429, '0'])
-    expect(told(await ask({ path: '/usual', headers: preflight }))).toEqual([429, '0'])
+    expect(statusAndRemaining(await ask({ path: '/usual', method: 'OPTIONS' }))).toEqual([429, '0'])
+    expect(statusAndRemaining(await ask({ path: '/usual', headers: preflight }))).toEqual([429, '0'])
   })
 
   it('leaves routes with their own limit, or none, to their guards', async () => {
     const ask = await started(await create([hour(9)]))
-    expect(told(await ask({ path: '/own' }))).toEqual([200, '49'])
-    expect(told(await ask({ path: '/free' }))).toEqual([200, undefined])
-    expect(told(await ask({ path: '/free', method: 'OPTIONS', headers: preflight }))).toEqual([200, undefined])
-    expect(told(await ask({ path: '/usual', method: 'OPTIONS', headers: preflight }))).toEqual([200, '8'])
-    expect(told(await ask({ path: '/missing' }))).toEqual([404, '7'])
-    expect(told(await ask({ path: '/items/1' }))).toEqual([200, '6'])
-    expect(told(await ask({ path: '/items/' }))).toEqual([404, '5'])
+    expect(statusAndRemaining(await ask({ path: '/own' }))).toEqual([200, '49'])
+    expect(statusAndRemaining(await ask({ path: '/free' }))).toEqual([200, undefined])
+    expect(statusAndRemaining(await ask({ path: '/free', method: 'OPTIONS', headers: preflight }))).toEqual([
+      200,
+      undefined,
+    ])
+    expect(statusAndRemaining(await ask({ path: '/usual', method: 'OPTIONS', headers: preflight }))).toEqual([200, '8'])
+    expect(statusAndRemaining(await ask({ path: '/missing' }))).toEqual([404, '7'])
+    expect(statusAndRemaining(await ask({ path: '/items/1' }))).toEqual([200, '6'])
+    expect(statusAndRemaining(await ask({ path: '/items/' }))).toEqual([404, '5'])
   })
 
   it('counts a preflight request once if CORS passes it to a route', async () => {
     const app = await create([hour(9)])
     app.enableCors({ preflightContinue: true })
     const ask = await started(app)
-    expect(told(await ask({ path: '/usual', method: 'OPTIONS', headers: preflight }))).toEqual([200, '8'])
-    expect(told(await ask({ path: '/free', method: 'OPTIONS', headers: preflight }))).toEqual([200, undefined])
-    expect(told(await ask({ path: '/usual' }))).toEqual([200, '7'])
+    expect(statusAndRemaining(await ask({ path: '/usual', method: 'OPTIONS', headers: preflight }))).toEqual([200, '8'])
+    expect(statusAndRemaining(await ask({ path: '/free', method: 'OPTIONS', headers: preflight }))).toEqual([
+      200,
+      undefined,
+    ])
+    expect(statusAndRemaining(await ask({ path: '/usual' }))).toEqual([200, '7'])
   })
 
   it('counts a preflight request once if a CORS callback passes it to a route', async () => {
@@ -132,8 +141,8 @@ describe.each(platforms)('nest on $name', ({ adapter }) => {
       callback(null, { preflightContinue: true }),
     )
     const ask = await started(app)
-    expect(told(await ask({ path: '/usual', method: 'OPTIONS', headers: preflight }))).toEqual([200, '8'])
-    expect(told(await ask({ path: '/usual' }))).toEqual([200, '7'])
+    expect(statusAndRemaining(await ask({ path: '/usual', method: 'OPTIONS', headers: preflight }))).toEqual([200, '8'])
+    expect(statusAndRemaining(await ask({ path: '/usual' }))).toEqual([200, '7'])
   })
 
   it('applies paths, patterns and hooks', async () => {
@@ -146,12 +155,15 @@ describe.each(platforms)('nest on $name', ({ adapter }) => {
     const app = await create([{ ...hour(9), path: '/api/**', excludePatterns: ['/api/health'], skip, permits: 2 }])
     app.enableCors()
     const ask = await started(app)
-    expect(told(await ask({ path: '/other' }))).toEqual([404, undefined])
-    expect(told(await ask({ path: '/api/health' }))).toEqual([404, undefined])
-    expect(told(await ask({ path: '/other', method: 'OPTIONS', headers: preflight }))).toEqual([204, undefined])
-    expect(told(await ask({ path: '/api/a', headers: { 'X-Free': '1' } }))).toEqual([404, undefined])
-    expect(told(await ask({ path: '/api/a' }))).toEqual([404, '7'])
-    expect(told(await ask({ path: '/api/a', method: 'OPTIONS', headers: preflight }))).toEqual([204, '5'])
+    expect(statusAndRemaining(await ask({ path: '/other' }))).toEqual([404, undefined])
+    expect(statusAndRemaining(await ask({ path: '/api/health' }))).toEqual([404, undefined])
+    expect(statusAndRemaining(await ask({ path: '/other', method: 'OPTIONS', headers: preflight }))).toEqual([
+      204,
+      undefined,
+    ])
+    expect(statusAndRemaining(await ask({ path: '/api/a', headers: { 'X-Free': '1' } }))).toEqual([404, undefined])
+    expect(statusAndRemaining(await ask({ path: '/api/a' }))).toEqual([404, '7'])
+    expect(statusAndRemaining(await ask({ path: '/api/a', method: 'OPTIONS', headers: preflight }))).toEqual([204, '5'])
     expect(asked).toEqual(['/other', '/other', '/api/a', '/api/a', '/api/a'])
   })
 
@@ -165,8 +177,8 @@ describe.each(platforms)('nest on $name', ({ adapter }) => {
     const ask = await started(app)
     const failing = { ...preflight, 'X-Fail': '1' }
     for (const method of ['GET', 'OPTIONS'])
-      expect(told(await ask({ path: '/missing', method, headers: failing }))).toEqual([500, undefined])
-    expect(told(await ask({ path: '/missing' }))).toEqual([404, '8'])
+      expect(statusAndRemaining(await ask({ path: '/missing', method, headers: failing }))).toEqual([500, undefined])
+    expect(statusAndRemaining(await ask({ path: '/missing' }))).toEqual([404, '8'])
   })
 
   it('applies several limits in order, each once', async () => {
@@ -178,9 +190,9 @@ describe.each(platforms)('nest on $name', ({ adapter }) => {
     const ask = await started(app)
     const policies = '"first.2-per-1h";q=2;w=3600, "second.5-per-1h";q=5;w=3600'
     const missing = await ask({ path: '/missing' })
-    expect([...told(missing), missing.headers['ratelimit-policy']]).toEqual([404, '1', policies])
+    expect([...statusAndRemaining(missing), missing.headers['ratelimit-policy']]).toEqual([404, '1', policies])
     const preflown = await ask({ path: '/usual', method: 'OPTIONS', headers: preflight })
-    expect([...told(preflown), preflown.headers['ratelimit-policy']]).toEqual([204, '0', policies])
+    expect([...statusAndRemaining(preflown), preflown.headers['ratelimit-policy']]).toEqual([204, '0', policies])
     for (const method of ['GET', 'OPTIONS']) {
       const { status, text } = await ask({ path: '/missing', method, headers: preflight })
       expect([status, JSON.parse(text)['violated-policies']]).toEqual([429, ['first.2-per-1h']])
@@ -191,9 +203,9 @@ describe.each(platforms)('nest on $name', ({ adapter }) => {
     const app = await create([hour(2)])
     app.setGlobalPrefix('api')
     const ask = await started(app)
-    expect(told(await ask({ path: '/usual' }))).toEqual([404, '1'])
-    expect(told(await ask({ path: '/api/missing' }))).toEqual([404, '0'])
-    expect(told(await ask({ path: '/usual' }))).toEqual([429, '0'])
+    expect(statusAndRemaining(await ask({ path: '/usual' }))).toEqual([404, '1'])
+    expect(statusAndRemaining(await ask({ path: '/api/missing' }))).toEqual([404, '0'])
+    expect(statusAndRemaining(await ask({ path: '/usual' }))).toEqual([429, '0'])
   })
 
   it('limits applications of @nestjs/testing, which get their adapter late', async () => {
@@ -201,9 +213,12 @@ describe.each(platforms)('nest on $name', ({ adapter }) => {
     const app = testing.createNestApplication(adapter(), { logger: false })
     app.enableCors()
     const ask = await started(app)
-    expect(told(await ask({ path: '/missing' }))).toEqual([404, '1'])
-    expect(told(await ask({ path: '/missing', method: 'OPTIONS', headers: preflight }))).toEqual([204, '0'])
-    expect(told(await ask({ path: '/missing' }))).toEqual([429, '0'])
+    expect(statusAndRemaining(await ask({ path: '/missing' }))).toEqual([404, '1'])
+    expect(statusAndRemaining(await ask({ path: '/missing', method: 'OPTIONS', headers: preflight }))).toEqual([
+      204,
+      '0',
+    ])
+    expect(statusAndRemaining(await ask({ path: '/missing' }))).toEqual([429, '0'])
   })
 
   it('limits such requests for a guard without the module, if configured', async () => {
@@ -214,9 +229,12 @@ describe.each(platforms)('nest on $name', ({ adapter }) => {
     guard.limitUnguarded(app.getHttpAdapter())
     app.enableCors()
     const ask = await started(app)
-    expect(told(await ask({ path: '/usual' }))).toEqual([200, '1'])
-    expect(told(await ask({ path: '/missing', method: 'OPTIONS', headers: preflight }))).toEqual([204, '0'])
-    expect(told(await ask({ path: '/missing' }))).toEqual([429, '0'])
+    expect(statusAndRemaining(await ask({ path: '/usual' }))).toEqual([200, '1'])
+    expect(statusAndRemaining(await ask({ path: '/missing', method: 'OPTIONS', headers: preflight }))).toEqual([
+      204,
+      '0',
+    ])
+    expect(statusAndRemaining(await ask({ path: '/missing' }))).toEqual([429, '0'])
   })
 })
 
@@ -233,8 +251,8 @@ describe('nest on express', () => {
     class Root {}
     Module({ imports: [RateLimitModule.forRoot(hour(9))], controllers: [Hands] })(Root)
     const ask = await started(await NestFactory.create(Root, { logger: false }))
-    expect(told(await ask({ path: '/on' }))).toEqual([404, '8'])
-    expect(told(await ask({ path: '/missing' }))).toEqual([404, '7'])
+    expect(statusAndRemaining(await ask({ path: '/on' }))).toEqual([404, '8'])
+    expect(statusAndRemaining(await ask({ path: '/missing' }))).toEqual([404, '7'])
   })
 
   it('ignores requests that other modules answer before Nest', async () => {
@@ -249,8 +267,8 @@ describe('nest on express', () => {
     const app = await NestFactory.create(rootOf([hour(9)], Files), { logger: false })
     Files.host = app.get(HttpAdapterHost)
     const ask = await started(app)
-    expect(told(await ask({ path: '/files/a' }))).toEqual([200, undefined])
-    expect(told(await ask({ path: '/missing' }))).toEqual([404, '8'])
+    expect(statusAndRemaining(await ask({ path: '/files/a' }))).toEqual([200, undefined])
+    expect(statusAndRemaining(await ask({ path: '/missing' }))).toEqual([404, '8'])
   })
 })
 

@@ -74,13 +74,13 @@ describe('a limit with a store in Redis', () => {
     const clock = manualClock(Date.now() - 86_400_000)
     const limited = nodeLimit({ handler: gate, clock })
     const url = await served(limited((_request, response) => void response.end('hello')))
-    const told: (string | null | undefined)[] = []
+    const reported: (string | null | undefined)[] = []
     for (const status of [200, 429]) {
       const answer = await fetch(url)
       expect(answer.status).toBe(status)
-      told.push(answer.headers.get('ratelimit')?.replace(/;t=(3600|359\d)$/, ';t=about an hour'))
+      reported.push(answer.headers.get('ratelimit')?.replace(/;t=(3600|359\d)$/, ';t=about an hour'))
     }
-    expect(told).toEqual(Array(2).fill('"rule.1-per-1h";r=0;t=about an hour'))
+    expect(reported).toEqual(Array(2).fill('"rule.1-per-1h";r=0;t=about an hour'))
   })
 
   it('follows its failure policy while the server is unavailable', async () => {

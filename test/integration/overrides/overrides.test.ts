@@ -357,13 +357,13 @@ describe('overrides in Redis', () => {
         limits.set(key, ([2, 'ALLOW_LISTED', 'DENY_LISTED', capacity] as const)[what] as number)
       }
       const asked = Array.from({ length: 8 }, () => ({ gate: anyGate(), apiKey: `key-${below(12)}` }))
-      const told = await Promise.all(
+      const reported = await Promise.all(
         asked.map(async ({ gate, apiKey }) => {
           const { reason, limit } = await gate.check({ apiKey, path: '/keys/one' }, { peek: true })
           return reason === 'ALLOWED' ? limit : reason
         }),
       )
-      expect(told, `step ${step}`).toEqual(asked.map(({ apiKey }) => limits.get(apiKey) ?? 2))
+      expect(reported, `step ${step}`).toEqual(asked.map(({ apiKey }) => limits.get(apiKey) ?? 2))
     }
   })
 

@@ -42,9 +42,9 @@ describe('a process with an invalid limit exits by itself: nothing was opened fo
     ['a middleware', 'middleware/express.js', 'rateLimit(options)', { capacity: 1, trustedProxies: ['x'] }],
     ['a limit of routes', 'middleware/nest.js', 'new RateLimitGuard(options)', { capacity: -1 }],
     ['a lock on several servers', 'lock.js', "quorumLock([options.store, 'nowhere'])", {}],
-  ])('%s', async (_, entry, call, mistaken) => {
+  ])('%s', async (_, entry, call, misspelled) => {
     const from = new URL(`../../../dist/${entry}`, import.meta.url)
-    const options = { window: '1s', store: `redis://127.0.0.1:${await freePort()}`, ...mistaken }
+    const options = { window: '1s', store: `redis://127.0.0.1:${await freePort()}`, ...misspelled }
     const text = `import { ${/\w+(?=\()/.exec(call)?.[0]} } from '${from}'
       const options = ${JSON.stringify(options)}
       try { ${call} } catch (error) { console.log(error.code) }`

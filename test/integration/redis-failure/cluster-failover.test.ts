@@ -31,9 +31,9 @@ describe('a cluster', () => {
 
   it('that moves a slot under load degrades only decisions with keys on both sides and loses no permit', async () => {
     const shared = await openShared({ clusterNodes: clusterNodes() })
-    const troubles: unknown[] = []
-    shared.patient.on('degraded', (trouble) => troubles.push(trouble))
-    const loads = loadAll(shared.patient, { callers })
+    const outages: unknown[] = []
+    shared.longTimeout.on('degraded', (outage) => outages.push(outage))
+    const loads = loadAll(shared.longTimeout, { callers })
     await eventually('decisions are made', () => isExact(loads))
     const from = await cluster.primaryOf(slot)
     const to = cluster.nodes.slice(0, 3).find((node) => node !== from) as RedisServer
@@ -46,13 +46,13 @@ describe('a cluster', () => {
     const tallies = await stopAll(loads)
     expect(tallies.get('one-band')).toMatchObject({ degraded: 0 })
     expect(tallies.get('several-identities')).toMatchObject({ degraded: 0 })
-    expect(troubles).toEqual([])
+    expect(outages).toEqual([])
     await expectAccounted(shared, tallies, 0)
   })
 
   it('that loses its scripts on all nodes loads them again and degrades no decision', async () => {
     const shared = await openShared({ clusterNodes: clusterNodes() })
-    const loads = loadAll(shared.patient, { callers })
+    const loads = loadAll(shared.longTimeout, { callers })
     for (let i = 0; i < 20; i++) {
       await Promise.all(cluster.nodes.map((node) => node.call('SCRIPT', 'FLUSH', 'SYNC')))
       await pause(10)
@@ -67,7 +67,7 @@ describe('a cluster', () => {
     // Replication is asynchronous: only data copied before the failover is certain to survive it.
     const userId = Array.from({ length: 100 }, (_, n) => `quiet${n}`).find((name) => hashSlot(name) > 10_922)
     const quiet = { userId, apiKey: 'still' }
-    for (const ruleSetId of ruleSetIds) await shared.patient.check(quiet, { ruleSetId, permits: 200 })
+    for (const ruleSetId of ruleSetIds) await shared.longTimeout.check(quiet, { ruleSetId, permits: 200 })
     const primary = await cluster.primaryOf(slot)
     const connection = await openConnection(primary.address)
     await connection.call('SET', '{foo}written-last', 1)
@@ -81,7 +81,7 @@ describe('a cluster', () => {
     expect(killed).toBe(primary)
     expect(await cluster.primaryOf(slot)).toBe(promoted)
     for (const ruleSetId of ruleSetIds) {
-      const { degraded, bands } = await shared.patient.check(quiet, { ruleSetId, peek: true })
+      const { degraded, bands } = await shared.longTimeout.check(quiet, { ruleSetId, peek: true })
       expect(degraded).toBe(false)
       expect(new Set(bands.map(({ remaining }) => remaining))).toEqual(new Set([capacity - 201]))
     }

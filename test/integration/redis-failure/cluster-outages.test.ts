@@ -39,15 +39,15 @@ describe('a cluster', () => {
       onTestFinished(() => gate.close())
       return gate
     }
-    const hasty = await open(200)
-    const patient = await open(20_000)
+    const shortTimeout = await open(200)
+    const longTimeout = await open(20_000)
     // "foo" is in slot 12182 and "bar" in 5061.
     const context = { userId: 'foo', apiKey: 'bar' }
-    const remaining = async () => (await patient.check(context, { peek: true })).bands.map((band) => band.remaining)
-    expect((await patient.check(context)).bands.map((band) => band.remaining)).toEqual([9, 9])
+    const remaining = async () => (await longTimeout.check(context, { peek: true })).bands.map((band) => band.remaining)
+    expect((await longTimeout.check(context)).bands.map((band) => band.remaining)).toEqual([9, 9])
     const node = await cluster.primaryOf(12_182)
     node.pause()
-    const decisions = await Promise.all(Array.from({ length: 5 }, () => hasty.check(context)))
+    const decisions = await Promise.all(Array.from({ length: 5 }, () => shortTimeout.check(context)))
     expect(decisions.map(({ allowed, degraded }) => [allowed, degraded])).toEqual(Array(5).fill([true, true]))
     node.resume()
     await eventually('no permit is lost', async () => String(await remaining()) === '8,8')

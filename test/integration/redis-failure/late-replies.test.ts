@@ -45,22 +45,22 @@ describe('a server that hangs and resumes', () => {
   /** Two limiters on the same buckets: one with a short timeout and one that waits for replies. */
   const open = (rule: LimiterOptions) => {
     const prefix = freshPrefix()
-    const hasty = createLimiter({ ...rule, store: redisStore(client, { prefix, timeoutMs, openMs: 50 }) })
-    const patient = createLimiter({ ...rule, store: redisStore(client, { prefix, timeoutMs: 20_000 }) })
-    onTestFinished(() => Promise.all([hasty.close(), patient.close()]).then(() => {}))
-    return { hasty, patient }
+    const shortTimeout = createLimiter({ ...rule, store: redisStore(client, { prefix, timeoutMs, openMs: 50 }) })
+    const longTimeout = createLimiter({ ...rule, store: redisStore(client, { prefix, timeoutMs: 20_000 }) })
+    onTestFinished(() => Promise.all([shortTimeout.close(), longTimeout.close()]).then(() => {}))
+    return { shortTimeout, longTimeout }
   }
 
   it.each(kinds)('%s: refunds charges of calls that timed out', async (_, rule) => {
-    const { hasty, patient } = open(rule)
-    expect(await patient.consume('a', 3)).toMatchObject({ allowed: true, degraded: false, remaining: 7 })
+    const { shortTimeout, longTimeout } = open(rule)
+    expect(await longTimeout.consume('a', 3)).toMatchObject({ allowed: true, degraded: false, remaining: 7 })
     server.pause()
-    const decisions = await Promise.all(Array.from({ length: 5 }, () => hasty.consume('a')))
+    const decisions = await Promise.all(Array.from({ length: 5 }, () => shortTimeout.consume('a')))
     expect(decisions.map(({ allowed, degraded }) => [allowed, degraded])).toEqual(Array(5).fill([true, true]))
     server.resume()
     // As before, except for the permit of this peek.
-    await eventually('no permit is lost', async () => (await patient.peek('a')).remaining === 6)
-    const rest = await Promise.all(Array.from({ length: 9 }, () => patient.consume('a')))
+    await eventually('no permit is lost', async () => (await longTimeout.peek('a')).remaining === 6)
+    const rest = await Promise.all(Array.from({ length: 9 }, () => longTimeout.consume('a')))
     expect(rest.filter(({ allowed }) => allowed)).toHaveLength(7)
     expect(rest.filter(({ degraded }) => degraded)).toEqual([])
   })
@@ -78,29 +78,29 @@ describe('a server that hangs and resumes', () => {
   })
 
   it('drops a cached rejection once permits are refunded', async () => {
-    const { hasty, patient } = open({ capacity: 3, window })
-    await patient.consume('a')
+    const { shortTimeout, longTimeout } = open({ capacity: 3, window })
+    await longTimeout.consume('a')
     server.pause()
-    await Promise.all([hasty.consume('a'), hasty.consume('a')])
-    const late = hasty.consume('a')
+    await Promise.all([shortTimeout.consume('a'), shortTimeout.consume('a')])
+    const late = shortTimeout.consume('a')
     server.resume()
     // The two earlier calls have taken all permits when this one is decided.
     await late
     await eventually('both permits are refunded', async () => {
-      const { allowed, degraded } = await hasty.consume('a', 2)
+      const { allowed, degraded } = await shortTimeout.consume('a', 2)
       return allowed && !degraded
     })
   })
 
   it('refunds no more than was charged: late rejections and peeks change nothing', async () => {
-    const { hasty, patient } = open({ capacity: 5, window })
-    await patient.consume('a', 5)
+    const { shortTimeout, longTimeout } = open({ capacity: 5, window })
+    await longTimeout.consume('a', 5)
     server.pause()
-    await Promise.all([hasty.consume('a'), hasty.peek('a'), hasty.consume('b', 6)])
+    await Promise.all([shortTimeout.consume('a'), shortTimeout.peek('a'), shortTimeout.consume('b', 6)])
     server.resume()
     // Behind them on the same connection, so they have been answered when this call is.
-    expect(await patient.peek('a')).toMatchObject({ allowed: false, remaining: 0 })
-    expect(await patient.peek('a')).toMatchObject({ allowed: false, remaining: 0 })
-    expect(await patient.peek('b')).toMatchObject({ allowed: true, remaining: 4 })
+    expect(await longTimeout.peek('a')).toMatchObject({ allowed: false, remaining: 0 })
+    expect(await longTimeout.peek('a')).toMatchObject({ allowed: false, remaining: 0 })
+    expect(await longTimeout.peek('b')).toMatchObject({ allowed: true, remaining: 4 })
   })
 })

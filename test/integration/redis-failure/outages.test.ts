@@ -60,7 +60,7 @@ const modes: readonly Mode[] = [
   { name: 'the default options', mayTimeOut: true, resilience: () => ({}) },
 ]
 
-const troubles: readonly Trouble[] = [
+const outages: readonly Trouble[] = [
   {
     name: 'refuses connections',
     cause: /not connected to Redis at 127.0.0.1:.* \(connect ECONNREFUSED/,
@@ -206,12 +206,12 @@ const ways = modes.flatMap((mode) =>
 )
 
 describe.each(ways)('through $name, Redis that', ({ mode, client }) => {
-  it.each(client.keepsCalls ? troubles.filter(({ isWithoutClient }) => !isWithoutClient) : troubles)(
+  it.each(client.keepsCalls ? outages.filter(({ isWithoutClient }) => !isWithoutClient) : outages)(
     '$name: rules follow their failure policy, each event is emitted once, and recovery is automatic',
-    async (trouble) => {
-      const server = await stopAfterTest(startRedis(trouble.options))
+    async (scenario) => {
+      const server = await stopAfterTest(startRedis(scenario.options))
       const proxy = await stopAfterTest(startProxy(server.port))
-      const isSilent = trouble.isSilent || client.keepsCalls || mode.mayTimeOut
+      const isSilent = scenario.isSilent || client.keepsCalls || mode.mayTimeOut
       const gate = await openGate(proxy, client, mode.resilience(isSilent))
       const events: string[] = []
       gate.on('degraded', () => events.push('degraded'))
@@ -225,7 +225,7 @@ describe.each(ways)('through $name, Redis that', ({ mode, client }) => {
       expect(await ask(gate, 'LOCAL')).toMatchObject({ degraded: false, remaining: 8 })
       expect(await gate.check({}, { ruleSetId: 'ALLOW', permits: 5 })).toMatchObject({ degraded: false, remaining: 5 })
 
-      const end = await trouble.begin({ server, proxy })
+      const end = await scenario.begin({ server, proxy })
       const begunAt = Date.now()
       const [local, allow, deny] = await Promise.all([ask(gate, 'LOCAL'), ask(gate, 'ALLOW'), ask(gate, 'DENY')])
       expect(local).toMatchObject({ allowed: true, reason: 'ALLOWED', degraded: true, limit: 10, remaining: 9 })
@@ -242,7 +242,7 @@ describe.each(ways)('through $name, Redis that', ({ mode, client }) => {
       const known = await eventually('the cause is known', async () => {
         await ask(gate, 'DENY')
         const { store } = await gate.health()
-        const causes = client.keepsCalls ? [trouble.cause, tooLate] : [trouble.cause]
+        const causes = client.keepsCalls ? [scenario.cause, tooLate] : [scenario.cause]
         return causes.some((cause) => cause.test(store.error ?? '')) && store
       })
       expect(known).toMatchObject({ status: 'DOWN', sinceAt: store.sinceAt })

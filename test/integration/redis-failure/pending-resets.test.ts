@@ -29,10 +29,10 @@ it('resets the buckets of a rule removed during an outage after recovery, and re
   await proxy.refuse()
   proxy.cut()
   expect((await ask('DELETE', '/api/rule-sets/shop/rules/a')).status).toBe(204)
-  expect(await gate.health()).toMatchObject({ status: 'DEGRADED', store: { status: 'DOWN', owedResets: 1 } })
+  expect(await gate.health()).toMatchObject({ status: 'DEGRADED', store: { status: 'DOWN', pendingResets: 1 } })
   expect(events).toEqual(['degraded'])
   await proxy.accept()
-  await eventually('the reset', async () => (await gate.health()).store.owedResets === 0)
+  await eventually('the reset', async () => (await gate.health()).store.pendingResets === 0)
   await eventually('the recovery', async () => (await gate.health()).status === 'UP')
   expect(events).toEqual(['degraded', 'recovered'])
 

@@ -25,7 +25,7 @@ describe('one server', () => {
     const server = await stopAfterTest(startRedis({ config: ['appendonly yes', 'appendfsync no'] }))
     const shared = await openShared({ uri: server.uri })
     // No call times out, so only those in flight at the time of a kill can be charged without an answer.
-    const loads = loadAll(shared.patient, { callers })
+    const loads = loadAll(shared.longTimeout, { callers })
     await eventually('decisions are made', () => isExact(loads))
     for (let round = 0; round < 2; round++) {
       await server.kill()
@@ -42,7 +42,7 @@ describe('one server', () => {
   it('that loses its scripts gets them again, and no decision is degraded', async () => {
     const server = await stopAfterTest(startRedis())
     const shared = await openShared({ uri: server.uri })
-    const loads = loadAll(shared.patient, { callers })
+    const loads = loadAll(shared.longTimeout, { callers })
     const administrator = await openConnection(server.address)
     for (let i = 0; i < 50; i++) {
       await administrator.call('SCRIPT', 'FLUSH', 'SYNC')
@@ -70,7 +70,7 @@ describe('servers behind sentinels', () => {
     const shared = await openShared({ sentinels, sentinelName: group.name })
     // Replication is asynchronous: only what had been copied before the failover is sure to survive it.
     const quiet = { userId: 'quiet', apiKey: 'still' }
-    for (const ruleSetId of ruleSetIds) await shared.patient.check(quiet, { ruleSetId, permits: 400 })
+    for (const ruleSetId of ruleSetIds) await shared.longTimeout.check(quiet, { ruleSetId, permits: 400 })
     const loads = loadAll(shared.gate, { callers })
     await eventually('decisions are made', () => isExact(loads))
     await replicated(await group.primary())
@@ -79,7 +79,7 @@ describe('servers behind sentinels', () => {
     await eventually('the new primary decides', () => isExact(loads))
     expectWithinDeadline(await stopAll(loads))
     for (const ruleSetId of ruleSetIds) {
-      const { degraded, bands } = await shared.patient.check(quiet, { ruleSetId, peek: true })
+      const { degraded, bands } = await shared.longTimeout.check(quiet, { ruleSetId, peek: true })
       expect(degraded).toBe(false)
       expect(new Set(bands.map(({ remaining }) => remaining))).toEqual(new Set([capacity - 401]))
     }

@@ -189,23 +189,23 @@ describe('charges, peeks, refunds and resets of one turn', () => {
         for (let turn = 0; turn < 8; turn++) {
           const clockStep = randomPause(random, (groups[0] as (typeof groups)[0]).bands[0] as never)
           clock.advance(Math.max(0, clockStep) / 1000)
-          const said: [unknown, Promise<unknown>][] = []
+          const pairs: [unknown, Promise<unknown>][] = []
           for (let i = 0; i < 30; i++) {
             const demands = randomCharges(random, groups, ['alice', 'bob'])
             const [first] = demands as [Charge]
             const kind = random()
             // Each store is asked in this very turn; the one in memory has answered before the next is asked.
-            if (kind < 0.1) said.push([await model.reset(first.group, first.key), store.reset(first.group, first.key)])
-            else if (kind < 0.25) said.push([await model.refund(demands), store.refund(demands)])
+            if (kind < 0.1) pairs.push([await model.reset(first.group, first.key), store.reset(first.group, first.key)])
+            else if (kind < 0.25) pairs.push([await model.refund(demands), store.refund(demands)])
             else {
               const peek = kind < 0.4
               const expected = copyResult(demands, model.chargeSync(demands, peek))
               const answer = store.charge(demands, peek).then((actual) => copyResult(demands, actual))
-              if (cachedRejections) said.push([expected.granted, answer.then(({ granted }) => granted)])
-              else said.push([expected, answer])
+              if (cachedRejections) pairs.push([expected.granted, answer.then(({ granted }) => granted)])
+              else pairs.push([expected, answer])
             }
           }
-          for (const [i, [expected, actual]] of said.entries())
+          for (const [i, [expected, actual]] of pairs.entries())
             expect(await actual, `seed ${seed + history}, turn ${turn}, ${i}`).toEqual(expected)
         }
       }

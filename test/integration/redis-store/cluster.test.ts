@@ -129,10 +129,10 @@ describe('decisions in several slots', () => {
     const store = open()
     const shadow = chargeOf(group('shadow', [band({ capacity: 2 })]), 'carol', { shadow: true })
     const rule = chargeOf(group('rule', [band({ capacity: 3 })]), 'alice')
-    const said = []
+    const verdicts = []
     for (let i = 0; i < 3; i++)
-      said.push((await store.charge([shadow, rule], false)).bands.map(({ allowed }) => allowed))
-    expect(said).toEqual([
+      verdicts.push((await store.charge([shadow, rule], false)).bands.map(({ allowed }) => allowed))
+    expect(verdicts).toEqual([
       [true, true],
       [true, true],
       [false, true],

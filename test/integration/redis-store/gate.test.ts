@@ -217,7 +217,7 @@ describe('a reset', () => {
     const [here, there] = [await gateOn(server.uri, rules), await gateOn(server.uri, rules)]
     const remaining = async (gate: FluxGate) => {
       const { bands } = await gate.check({ clientIp: '10.0.0.1' }, { peek: true })
-      return Object.fromEntries(bands.map((said) => [said.ruleId, said.remaining]))
+      return Object.fromEntries(bands.map((one) => [one.ruleId, one.remaining]))
     }
     expect(allowed(await ask(here, 2, '10.0.0.1'))).toBe(2)
     expect(await remaining(there)).toEqual({ rule: 0, other: 1 })
@@ -263,7 +263,7 @@ describe('an edited rule', () => {
     const look = async () => {
       const { bands, degraded } = await gate.check({ clientIp: '10.0.0.1' }, { peek: true })
       expect(degraded).toBe(false)
-      return Object.fromEntries(bands.map((said) => [said.ruleId, said.remaining]))
+      return Object.fromEntries(bands.map((one) => [one.ruleId, one.remaining]))
     }
     return {
       gate,

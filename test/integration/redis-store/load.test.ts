@@ -43,7 +43,7 @@ interface Report {
   readonly wallClock: number
   readonly asked: number
   readonly degraded: number
-  readonly troubles: readonly string[]
+  readonly outages: readonly string[]
   readonly byRuleSet: { readonly fixed: Tally; readonly token: Tally }
 }
 
@@ -81,7 +81,7 @@ async function hammer(store: RedisStoreSettings, server: RedisServer, beforeLast
   const stoppedAt = await timeOf(server)
   const reports = await started.end()
   const endedAt = await timeOf(server)
-  expect(reports.flatMap(({ troubles }) => troubles)).toEqual([])
+  expect(reports.flatMap(({ outages }) => outages)).toEqual([])
   expect(sum(reports.map(({ degraded }) => degraded))).toBe(0)
   return { reports, usedUp, firstReset: first.resetAt, stoppedAt, endedAt }
 }

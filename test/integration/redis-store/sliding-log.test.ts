@@ -52,7 +52,7 @@ describe('a log of 100 000', () => {
       return result
     }
     /** The remaining permits: as the store reports them, and as computed from the grants. */
-    async function left(): Promise<[told: number | undefined, counted: number]> {
+    async function left(): Promise<[reported: number | undefined, counted: number]> {
       const { now, bands } = await store.charge([chargeOf(rule, 'a', { permits: 0 })], true)
       const inside = grants.filter(({ at }) => at > now - 3_600 * second)
       return [bands[0]?.remaining, 100_000 - inside.reduce((sum, { permits }) => sum + permits, 0)]
@@ -97,8 +97,8 @@ describe('a log of 100 000', () => {
     clock.advance(15)
     await ask(1)
     expect(await clients[0]?.strlen(key)).toBeLessThan(41 + 16 * 10_001)
-    const [told, counted] = await left()
-    expect(told).toBe(counted)
-    expect(told).toBeGreaterThan(60_000)
+    const [reported, counted] = await left()
+    expect(reported).toBe(counted)
+    expect(reported).toBeGreaterThan(60_000)
   })
 })

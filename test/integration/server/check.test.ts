@@ -130,12 +130,12 @@ describe('POST /api/ratelimit/check/batch', () => {
     const user = { userId: 'ann', path: '/users/7' }
     const { status, body } = await ask('POST', `${check}/batch`, { checks: [login, user, login, login, user] })
     expect(status).toBe(200)
-    const said = body.decisions.map(({ ruleId, allowed, remaining }: Record<string, unknown>) => [
+    const summary = body.decisions.map(({ ruleId, allowed, remaining }: Record<string, unknown>) => [
       ruleId,
       allowed,
       remaining,
     ])
-    expect(said).toEqual([
+    expect(summary).toEqual([
       ['login', true, 1],
       ['users', true, 9],
       ['login', true, 0],

@@ -49,8 +49,8 @@ describe('GET /api/events', () => {
     await eventually('the beginning', () => named(events, 'health')[0])
     expect(events).toMatchObject([{ id: 1, name: 'health', data: { status: 'UP', error: null } }])
     await check(server)
-    const told = await eventually('a decision', () => named(events, 'decision')[0])
-    expect(told.data).toMatchObject({
+    const sent = await eventually('a decision', () => named(events, 'decision')[0])
+    expect(sent.data).toMatchObject({
       allowed: true,
       ruleSetId: 'shop',
       ruleId: 'per-address',

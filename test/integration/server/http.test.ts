@@ -76,7 +76,7 @@ describe('bodies', () => {
     ['100 000 levels', '['.repeat(100_000)],
   ])('of %s get 400', async (_, body) => {
     const { port } = await serverWith()
-    expect(await raw(port, post(body), (said) => said.includes('}'))).toMatch(/^HTTP\/1\.1 400 /)
+    expect(await raw(port, post(body), (received) => received.includes('}'))).toMatch(/^HTTP\/1\.1 400 /)
   })
 
   it('with 100 levels are accepted, also with brackets in strings', async () => {
@@ -123,13 +123,15 @@ describe('bodies', () => {
     const { port } = await serverWith()
     const announced = (length: number) =>
       `POST ${check} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nExpect: 100-continue\r\nContent-Length: ${length}\r\n\r\n`
-    expect(await raw(port, announced(2 ** 21), (said) => said.includes('}'))).toMatch(/^HTTP\/1\.1 413 /)
-    expect(await raw(port, announced(2), (said) => said.includes('\r\n\r\n'))).toMatch(/^HTTP\/1\.1 100 Continue/)
+    expect(await raw(port, announced(2 ** 21), (received) => received.includes('}'))).toMatch(/^HTTP\/1\.1 413 /)
+    expect(await raw(port, announced(2), (received) => received.includes('\r\n\r\n'))).toMatch(
+      /^HTTP\/1\.1 100 Continue/,
+    )
     const refused = await serverWith({ adminToken: 'secret' })
     // Until it is closed: the bytes that follow could be the body or the next request.
-    const said = await raw(refused.port, announced(2))
-    expect(said).toMatch(/^HTTP\/1\.1 401 /)
-    expect(said).toMatch(/\r\nConnection: close\r\n/)
+    const received = await raw(refused.port, announced(2))
+    expect(received).toMatch(/^HTTP\/1\.1 401 /)
+    expect(received).toMatch(/\r\nConnection: close\r\n/)
   })
 })
 
@@ -137,16 +139,25 @@ describe('connections', () => {
   it('carry many requests, also after invalid ones', async () => {
     const { port } = await serverWith()
     const ok = post(JSON.stringify({ path: '/elsewhere' }))
-    const said = await raw(port, ok + post('{') + post('[]') + ok, (text) => text.match(/HTTP\/1\.1/g)?.length === 4)
-    expect(said.match(/HTTP\/1\.1 (\d+)/g)).toEqual(['HTTP/1.1 200', 'HTTP/1.1 400', 'HTTP/1.1 400', 'HTTP/1.1 200'])
+    const received = await raw(
+      port,
+      ok + post('{') + post('[]') + ok,
+      (text) => text.match(/HTTP\/1\.1/g)?.length === 4,
+    )
+    expect(received.match(/HTTP\/1\.1 (\d+)/g)).toEqual([
+      'HTTP/1.1 200',
+      'HTTP/1.1 400',
+      'HTTP/1.1 400',
+      'HTTP/1.1 200',
+    ])
   })
 
   it('with more than 100 headers, or 16 KiB of them, get 431', async () => {
     const { port } = await serverWith()
     const many = (count: number) => Array.from({ length: count }, (_, i) => `X-${i}: 1\r\n`).join('')
     // Host, Content-Type and Content-Length are three of them.
-    expect(await raw(port, post('{}', many(97)), (said) => said.includes('}'))).toMatch(/^HTTP\/1\.1 200 /)
-    expect(await raw(port, post('{}', many(98)), (said) => said.includes('}'))).toMatch(/^HTTP\/1\.1 431 /)
+    expect(await raw(port, post('{}', many(97)), (received) => received.includes('}'))).toMatch(/^HTTP\/1\.1 200 /)
+    expect(await raw(port, post('{}', many(98)), (received) => received.includes('}'))).toMatch(/^HTTP\/1\.1 431 /)
     const long = await raw(port, post('{}', `X-Long: ${'a'.repeat(17_000)}\r\n`))
     expect(long).toMatch(/^HTTP\/1\.1 431 /)
     expect(long).toContain('"code":"FLUXGATE_HEADERS_TOO_LARGE"')
@@ -154,10 +165,10 @@ describe('connections', () => {
 
   it('that do not use HTTP get a problem document', async () => {
     const { port } = await serverWith()
-    const said = await raw(port, 'hello\r\n\r\n')
-    expect(said).toMatch(/^HTTP\/1\.1 400 /)
-    expect(said).toContain('application/problem+json')
-    expect(said).toContain('"code":"FLUXGATE_REQUEST_INVALID"')
+    const received = await raw(port, 'hello\r\n\r\n')
+    expect(received).toMatch(/^HTTP\/1\.1 400 /)
+    expect(received).toContain('application/problem+json')
+    expect(received).toContain('"code":"FLUXGATE_REQUEST_INVALID"')
   })
 
   it('that are cut off are not server errors', async () => {
@@ -165,7 +176,7 @@ describe('connections', () => {
     const log = (message: string) => lines.push(message)
     const { port, ask } = await serverWith({ logger: { info: log, warn: log, error: log } })
     const head = post('{"path":"/login"}', 'Expect: 100-continue\r\n').split('{')[0] as string
-    await raw(port, head, (said) => said.includes('100 Continue'))
+    await raw(port, head, (received) => received.includes('100 Continue'))
     expect((await ask('GET', '/health/live')).status).toBe(200)
     expect(lines).not.toContain('request failed')
   })
@@ -236,35 +247,35 @@ describe('the shutdown of a server', () => {
   /** A connection with a started request: the server waits for its body. */
   async function begun(port: number, body: string) {
     const socket = connect(port, '127.0.0.1')
-    const said: string[] = []
-    socket.on('error', () => {}).on('data', (data) => said.push(String(data)))
+    const received: string[] = []
+    socket.on('error', () => {}).on('data', (data) => received.push(String(data)))
     const closed = new Promise((resolve) => socket.once('close', resolve))
     socket.write(post(body, 'Expect: 100-continue\r\n').split('{')[0] as string)
     await once(socket, 'data')
-    expect(said.splice(0).join('')).toBe('HTTP/1.1 100 Continue\r\n\r\n')
-    return { socket, said, closed }
+    expect(received.splice(0).join('')).toBe('HTTP/1.1 100 Continue\r\n\r\n')
+    return { socket, received, closed }
   }
 
   it('finishes the request in flight, closes its connection and accepts no more', async () => {
     const { port, server } = await serverWith()
     const body = JSON.stringify(login)
-    const { socket, said, closed } = await begun(port, body)
+    const { socket, received, closed } = await begun(port, body)
     const unused = connect(port, '127.0.0.1')
     await once(unused, 'connect')
     const unusedClosed = new Promise((resolve) => unused.on('error', () => {}).once('close', resolve))
     const ended = server.close(60_000)
     socket.write(body)
     await Promise.all([ended, closed, unusedClosed])
-    expect(said.join('')).toMatch(/^HTTP\/1\.1 200 /)
-    expect(said.join('')).toMatch(/\r\nConnection: close\r\n/)
+    expect(received.join('')).toMatch(/^HTTP\/1\.1 200 /)
+    expect(received.join('')).toMatch(/\r\nConnection: close\r\n/)
     await expect(once(connect(port, '127.0.0.1'), 'connect')).rejects.toMatchObject({ code: 'ECONNREFUSED' })
   })
 
   it('cuts off clients that never finish', async () => {
     const { port, server } = await serverWith()
-    const { said, closed } = await begun(port, JSON.stringify(login))
+    const { received, closed } = await begun(port, JSON.stringify(login))
     await Promise.all([server.close(1), closed])
-    expect(said).toEqual([])
+    expect(received).toEqual([])
   })
 })
 

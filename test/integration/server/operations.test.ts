@@ -113,9 +113,9 @@ describe('/console', () => {
 
   it('is the redirect target of /', async () => {
     const { port } = await serverWith()
-    const said = await raw(port, 'GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n')
-    expect(said).toMatch(/^HTTP\/1\.1 302 /)
-    expect(said).toContain('Location: /console')
+    const replies = await raw(port, 'GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n')
+    expect(replies).toMatch(/^HTTP\/1\.1 302 /)
+    expect(replies).toContain('Location: /console')
   })
 })
 
@@ -134,15 +134,15 @@ describe('secrets', () => {
     await ask('PUT', `${rules}/user`, { limitScope: 'USER_ID', bands: [{ capacity: 1, window: '1h' }] }, admin)
     const leaving = new AbortController()
     const events = await fetch(`${url}/api/events`, { headers: admin, signal: leaving.signal })
-    const told: string[] = []
+    const reported: string[] = []
     const reading = (async () => {
       for await (const chunk of events.body as unknown as AsyncIterable<Uint8Array>)
-        told.push(Buffer.from(chunk).toString())
+        reported.push(Buffer.from(chunk).toString())
     })().catch(() => {})
     for (let i = 0; i < 3; i++)
       await ask('POST', check, { ruleSetId: 'shop', apiKey, userId }, { Authorization: `Bearer ${checkToken}` })
     await ask('DELETE', `/api/buckets?ruleSetId=shop&ruleId=keyed&key=${apiKey}`, undefined, admin)
-    await eventually('a decision', () => told.join('').includes('event: decision'))
+    await eventually('a decision', () => reported.join('').includes('event: decision'))
     const paths = [
       '/api/stats',
       '/api/stats/top',
@@ -165,7 +165,7 @@ describe('secrets', () => {
       expect((await ask('GET', '/info', undefined, { Authorization: wrong })).text).not.toMatch(planted)
     leaving.abort()
     await reading
-    expect(told.join('')).not.toMatch(planted)
+    expect(reported.join('')).not.toMatch(planted)
     expect(lines.length).toBeGreaterThan(2)
     expect(JSON.stringify(lines)).not.toMatch(planted)
     expect(JSON.stringify(lines)).toMatch(/"action":"RESET".*"key":"sha256:[0-9a-f]{16}","by":"admin@127\.0\.0\.1"/)

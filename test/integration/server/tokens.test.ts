@@ -94,8 +94,11 @@ describe('with an admin token', () => {
 
   it('it is accepted with any user name', async () => {
     const { port } = await serverWith({ adminToken })
-    const said = await raw(port, 'GET /health/live HTTP/1.1\r\nHost: limits.example.org\r\nConnection: close\r\n\r\n')
-    expect(said).toMatch(/^HTTP\/1\.1 200 /)
+    const received = await raw(
+      port,
+      'GET /health/live HTTP/1.1\r\nHost: limits.example.org\r\nConnection: close\r\n\r\n',
+    )
+    expect(received).toMatch(/^HTTP\/1\.1 200 /)
   })
 })
 
@@ -137,8 +140,8 @@ describe('without an admin token', () => {
     ['evil.example:8090', 403],
   ])('a page that uses the host name %s for this machine gets %i', async (host, status) => {
     const { port } = await serverWith()
-    const said = await raw(port, `GET /api/rule-sets HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`)
-    expect(Number(said.slice(9, 12)) === 403).toBe(status === 403)
+    const received = await raw(port, `GET /api/rule-sets HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`)
+    expect(Number(received.slice(9, 12)) === 403).toBe(status === 403)
   })
 
   it('changes from pages of other sites are rejected', async () => {

@@ -13,7 +13,7 @@ import {
 import type { RedisConnection } from '../../../redis/client/connection.js'
 import { wrapRedisError } from '../../../redis/client/errors.js'
 import { bytePairsReply, bytesReply } from '../../../redis/client/replies.js'
-import type { OverridePlace } from '../operation.js'
+import type { OverrideLocation } from '../operation.js'
 import { ActiveGenerations } from './active-generations.js'
 import { decodeTerms, encodeTerms } from './encoding.js'
 import { OverrideCleanup } from './import/cleanup.js'
@@ -84,7 +84,7 @@ export class RedisOverrides implements OverrideStorage {
   }
 
   /** Where a decision looks up the override of a key. */
-  locate(group: BucketGroup, key: string): OverridePlace {
+  locate(group: BucketGroup, key: string): OverrideLocation {
     const hash = overrideHash(this.#prefix, group, this.#active.generationOf(group), key)
     return { hash, otherwise: this.rangeOf(group, key) ?? noOverride }
   }
