@@ -6,12 +6,15 @@ import type { BreakerState } from './scheduling/circuit-breaker.js'
 
 /** The buckets of one rule: their identity in the store and their bands. Created once per rule and shared by all its decisions. */
 export interface BucketGroup {
+  /** The id of the rule set. */
   readonly ruleSetId: string
+  /** The id of the rule. */
   readonly ruleId: string
   /** Changes when the buckets of the rule are reset: a new generation starts with new buckets. */
   readonly generation: string
   /** The cost of one request. A bucket with fewer permits rejects. */
   readonly permits: number
+  /** The bands of the rule. Each key has one bucket per band. */
   readonly bands: readonly Band[]
   /** True if a process may lease permits and spend them locally. Stores without leasing ignore this. */
   readonly isLeased?: boolean
@@ -57,6 +60,7 @@ export interface RuleCharge {
 
 /** The charge of one rule within a decision. */
 export interface Charge extends RuleCharge {
+  /** The key that is limited, such as an IP address. */
   readonly key: string
   /** Permits to take from each band. 0 only in a peek, to read the current state. */
   readonly permits: number
@@ -108,8 +112,11 @@ export function copyResult(charges: readonly Charge[], { granted, now, bands, ap
 
 /** Permits to return to every band of a rule. */
 export interface Refund {
+  /** The buckets of the rule that was charged. */
   readonly group: BucketGroup
+  /** The key that was charged. */
   readonly key: string
+  /** Permits to return to each band. */
   readonly permits: number
   /** Per band, the tick for which its permits were granted: the time of the decision plus the delay of the band. Default: now. */
   readonly grantedAt?: readonly number[] | undefined

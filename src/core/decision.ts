@@ -15,8 +15,11 @@ export type Reason =
 
 /** The state of one band after a decision. */
 export interface BandDecision {
+  /** The id of the rule. */
   readonly ruleId: string
+  /** The label of the band, unique within the rule. */
   readonly label: string
+  /** The key that is limited. */
   readonly key: string
   /** The capacity of the band. */
   readonly limit: number
@@ -26,9 +29,11 @@ export interface BandDecision {
   readonly resetAt: number
   /** Milliseconds until this band allows the request. 0 if it does now, null if it never will. */
   readonly retryAfterMs: number | null
+  /** True if this band allows the request. */
   readonly allowed: boolean
   /** True for a rule in SHADOW mode, which never rejects. */
   readonly shadow: boolean
+  /** The window of the band in milliseconds. */
   readonly windowMs: number
 }
 
@@ -37,14 +42,19 @@ export interface BandDecision {
  * rejecting band with the longest retry-after, or the most restrictive band of an allowed request.
  */
 export interface Decision {
+  /** True if the request may proceed, after `delayMs`. */
   readonly allowed: boolean
   /** Milliseconds that an allowed request must wait before it proceeds (leaky bucket, WAIT_FOR_REFILL); otherwise 0. */
   readonly delayMs: number
+  /** Why the request was allowed or rejected. */
   readonly reason: Reason
+  /** The rule set that decided; null if there is none. */
   readonly ruleSetId: string | null
+  /** The rule of the deciding band; null if no rule applies. */
   readonly ruleId: string | null
   /** The label of the deciding band. */
   readonly band: string | null
+  /** The key of the deciding band; null if no rule applies. */
   readonly key: string | null
   /** The capacity of the deciding band, -1 if no band applies. */
   readonly limit: number
@@ -54,6 +64,7 @@ export interface Decision {
   readonly retryAfterMs: number | null
   /** Epoch milliseconds at which the bucket is full or its window ends. */
   readonly resetAt: number
+  /** How the deciding rule treats requests over the limit. */
   readonly policy: Policy
   /** True if the decision was made without the shared store. */
   readonly degraded: boolean

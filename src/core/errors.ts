@@ -34,7 +34,9 @@ export type ErrorCode = keyof typeof errorCodes
 
 /** One validation issue in a document: the path of the value, and what is wrong and expected there. */
 export interface ValidationIssue {
+  /** Where the value is, such as `rules[2].bands[0].capacity`. */
   readonly path: string
+  /** What is wrong there, and what is expected. */
   readonly message: string
 }
 
@@ -53,6 +55,7 @@ interface FluxGateErrorOptions {
  */
 export class FluxGateError extends Error {
   override readonly name = 'FluxGateError'
+  /** Identifies the kind of error. Codes are stable; messages are not. */
   readonly code: ErrorCode
   /** All validation issues, if the error is about a document; otherwise empty. */
   readonly errors: readonly ValidationIssue[]

@@ -3,13 +3,19 @@
  * `onMissingKey` applies.
  */
 export interface RequestContext {
+  /** The IP address of the client, for rules of scope IP. */
   readonly clientIp?: string | undefined
+  /** The authenticated user, for rules of scope USER_ID. */
   readonly userId?: string | undefined
+  /** The API key, for rules of scope API_KEY. */
   readonly apiKey?: string | undefined
+  /** The HTTP method, in any case. */
   readonly method?: string | undefined
+  /** The path of the URL. A query string is ignored. */
   readonly path?: string | undefined
   /** Headers by lower-case name. */
   readonly headers?: Readonly<Record<string, string | readonly string[] | undefined>> | undefined
+  /** Data of the application, for conditions and keys such as `attributes.tenant`. */
   readonly attributes?: Readonly<Record<string, unknown>> | undefined
 }
 

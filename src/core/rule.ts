@@ -9,15 +9,19 @@ export const algorithmNames = [
   'SLIDING_WINDOW_LOG',
   'SLIDING_WINDOW_COUNTER',
 ] as const
+/** The name of a rate limiting algorithm. */
 export type AlgorithmName = (typeof algorithmNames)[number]
 
 export const limitScopes = ['GLOBAL', 'IP', 'USER_ID', 'API_KEY', 'COMPOSITE', 'CUSTOM'] as const
+/** What a rule counts by: the source of its key. */
 export type LimitScope = (typeof limitScopes)[number]
 
+/** What happens to requests over the limit: reject them, or delay them until permits are refilled. */
 export type Policy = 'REJECT' | 'WAIT_FOR_REFILL'
 export type OnMissingKey = 'ANONYMOUS' | 'SKIP' | 'DENY'
 export type Mode = 'ENFORCE' | 'SHADOW'
 export type Consistency = 'EXACT' | 'LEASED'
+/** What happens to requests while the store fails: limits in this process, no limits, or rejections. */
 export type OnStoreFailure = 'LOCAL' | 'ALLOW' | 'DENY'
 export type Strategy = 'all' | 'first'
 
@@ -25,10 +29,13 @@ export type Strategy = 'all' | 'first'
 export interface Band {
   /** Unique within the rule. */
   readonly label: string
+  /** The algorithm of the buckets. */
   readonly algorithm: AlgorithmName
   /** TOKEN_BUCKET only: refill continuously, or by all `refillTokens` at the end of each window. */
   readonly refill: 'STEADY' | 'INTERVAL'
+  /** The size of a bucket, or the permits per window. */
   readonly capacity: number
+  /** Permits added per window. */
   readonly refillTokens: number
   /** The window in ticks (microseconds). */
   readonly windowTicks: number
@@ -38,34 +45,55 @@ export interface Band {
 
 /** A parsed rule: which requests it applies to, how it derives their keys, and its limits. */
 export interface Rule {
+  /** Unique within the rule set. */
   readonly id: string
+  /** A name for people. */
   readonly name?: string
+  /** A description for people. */
   readonly description?: string
+  /** A disabled rule matches no request. */
   readonly enabled: boolean
+  /** Higher priorities come first. */
   readonly priority: number
+  /** The path pattern. */
   readonly path: string
   /** Upper-case methods. Empty for any method. */
   readonly methods: readonly string[]
   /** Conditions that must all hold. */
   readonly when: readonly Condition[]
+  /** What the rule counts by. */
   readonly limitScope: LimitScope
+  /** COMPOSITE: the fields that form the key, otherwise empty. */
   readonly compositeKeyFields: readonly string[]
+  /** CUSTOM: the field that is the key. */
   readonly keyField?: string
+  /** CUSTOM: the name of the key resolver. */
   readonly keyResolver?: string
+  /** Requests without the key share one bucket, skip the rule, or are rejected. */
   readonly onMissingKey: OnMissingKey
+  /** The limits, all of which must allow a request. */
   readonly bands: readonly Band[]
   /** The cost of one request in permits. */
   readonly permits: number
+  /** What happens to requests over the limit. */
   readonly policy: Policy
   /** Default: the value in the configuration. */
   readonly maxWaitMs?: number
+  /** SHADOW: the rule counts, but never rejects. */
   readonly mode: Mode
+  /** LEASED: processes reserve permits in advance and spend them without a round trip. */
   readonly consistency: Consistency
+  /** Default: the value in the configuration. */
   readonly onStoreFailure?: OnStoreFailure
+  /** True if single keys may have other limits. */
   readonly overrides: boolean
+  /** Data of the author, returned unchanged. */
   readonly attributes?: unknown
+  /** ISO 8601 time, set by rule stores. */
   readonly createdAt?: string
+  /** ISO 8601 time, set by rule stores. */
   readonly updatedAt?: string
+  /** Set by rule stores. */
   readonly version?: number
 }
 
@@ -78,12 +106,15 @@ export interface Condition {
 
 /** A parsed rule set. */
 export interface RuleSet {
+  /** Unique among all rule sets. */
   readonly id: string
+  /** A description for people. */
   readonly description?: string
   /** `all`: every matching rule applies. `first`: only the matching rule with the highest priority applies. */
   readonly strategy: Strategy
   /** True if paths are matched with case. Otherwise `/Login` is `/login`. */
   readonly caseSensitive?: boolean
+  /** The rules, in the order of the document. */
   readonly rules: readonly Rule[]
   /** Set for the limits of a single gateway route. Such a set is never the default rule set. */
   readonly isForItsRoute?: true

@@ -4,9 +4,9 @@ import type { RequestContext } from '../core/request-context.js'
 
 /** Events of a gate with their payloads. */
 export interface GateEvents {
-  /** Emitted after every decision. */
+  /** Emitted after every decision, with the milliseconds that it took. */
   decision: { readonly decision: Decision; readonly context: RequestContext; readonly durationMs: number }
-  /** Emitted after each reload. With an `error`, the previous rules stay in force. */
+  /** Emitted after each reload; `changed` is false if the rules were equal. With an `error`, the previous rules stay in force. */
   reload: { readonly changed: boolean; readonly error: FluxGateError | null }
   /** The store has failed: in a decision, a bucket reset or a health probe. Emitted once per outage. */
   degraded: { readonly error: unknown }
@@ -14,6 +14,7 @@ export interface GateEvents {
   recovered: Record<string, never>
 }
 
+/** A listener for one event of a gate. */
 export type GateListener<Name extends keyof GateEvents> = (event: GateEvents[Name]) => void
 
 /** Listeners by event. An error of a listener is rethrown in a microtask, so that it never affects a decision. */

@@ -29,6 +29,7 @@ export interface FluxGateOptions {
   readonly missingRuleBehavior?: 'ALLOW' | 'DENY'
   /** IPv6 addresses that share this many bits count as one; default 56. */
   readonly ipv6Prefix?: number
+  /** When and how rules are reloaded. */
   readonly reload?: {
     /** Default AUTO, or NONE for rules given as objects. */
     readonly strategy?: ReloadChoice | ReloadStrategy
@@ -41,6 +42,7 @@ export interface FluxGateOptions {
     /** Reset the buckets of rules whose bands changed; default true. */
     readonly resetBucketsOnReload?: boolean
   }
+  /** The waiting room for delayed requests. */
   readonly waitForRefill?: {
     /** Longest wait in milliseconds, for rules without `maxWaitMs`; default 5000. */
     readonly maxWaitMs?: number

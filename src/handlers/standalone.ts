@@ -11,13 +11,17 @@ import type { OnStoreFailure } from '../core/rule.js'
 import type { WaitingRoom } from '../core/waiting/waiting-room.js'
 import { StoreFailurePolicy } from './store-failure-policy.js'
 
+/** Options of `StandaloneHandler`. */
 export interface StandaloneOptions {
   /** The rules, or a function that returns the current ones. It is called once per decision, which keeps the result. */
   readonly snapshot: Snapshot | (() => Snapshot)
+  /** The bucket store. */
   readonly store: BucketStore
   /** Limits in this process while `store` fails. */
   readonly localStore: BucketStore
+  /** Holds delayed requests. */
   readonly room: WaitingRoom
+  /** Time source. */
   readonly clock: Clock
   /** Applies to requests without a matching rule. */
   readonly missingRuleBehavior: 'ALLOW' | 'DENY'
@@ -25,7 +29,9 @@ export interface StandaloneOptions {
   readonly onStoreFailure: OnStoreFailure
   /** The share of each limit that this process enforces alone while the store fails; 1 is all of it. */
   readonly localShare: number
+  /** Called for every failure of a remote store. */
   readonly onStoreError?: (error: unknown) => void
+  /** Called for every reply of a remote store. */
   readonly onStoreAnswer?: () => void
 }
 

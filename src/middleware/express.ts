@@ -5,6 +5,7 @@ import { createGuard, type RateLimitOptions } from './limits/create-guard.js'
 export type { ContextCustomizer } from '../http/guard-options.js'
 export type { ExpressRateLimit, NodeRequest, NodeResponse, RateLimitOptions }
 
+/** A middleware for Express. */
 interface ExpressRateLimit<Request extends NodeRequest> {
   (request: Request, response: NodeResponse, next: (error?: unknown) => void): void
   /** Rejects delayed requests with 503 and closes the store if the middleware opened it. */

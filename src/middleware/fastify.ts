@@ -19,6 +19,7 @@ type Hooks = {
   readonly customize?: Hook<ContextCustomizer<FastifyRequest>> | undefined
 }
 
+/** Options of the plugin: the limit, and how requests are read and rejected. */
 type FastifyRateLimitOptions = Omit<GuardOptions<FastifyRequest>, keyof Hooks> & Hooks & (SingleLimit | HandledLimit)
 
 /** The part of a Fastify instance that the plugin uses. */

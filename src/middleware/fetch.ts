@@ -15,11 +15,13 @@ interface FetchOrigin {
 /** Returns the remote address of the socket. `rest` are the further arguments that the runtime passes to a handler. */
 type RemoteAddressOf = (request: Request, ...rest: never[]) => string | undefined
 
+/** Options of the rate limiter: the limit, and how requests are read and rejected. */
 type FetchRateLimitOptions = RateLimitOptions<Request> & {
   /** Returns the socket's remote address from the arguments that the runtime passes to a wrapped handler. */
   readonly remoteAddress?: RemoteAddressOf | undefined
 }
 
+/** A rate limiter for handlers of `Request` and `Response`. */
 interface FetchRateLimit {
   /** Resolves with the response to a rejected request, or with null if the request is allowed. */
   (request: Request, origin?: FetchOrigin): Promise<Response | null>

@@ -17,11 +17,13 @@ interface HonoContext {
 
 type Next = () => Promise<void>
 
+/** Options of the middleware: the limit, and how requests are read and rejected. */
 type HonoRateLimitOptions<Context extends HonoContext> = RateLimitOptions<Context> & {
   /** Returns the socket's remote address, for runtimes other than `@hono/node-server`. */
   readonly remoteAddress?: ((context: Context) => string | undefined) | undefined
 }
 
+/** A middleware for Hono. */
 interface HonoRateLimit<Context extends HonoContext> {
   (context: Context, next: Next): Promise<Response | undefined>
   /** Rejects delayed requests with 503 and closes the store if the middleware opened it. */

@@ -17,6 +17,7 @@ interface KoaContext {
   set(headers: { [name: string]: string }): unknown
 }
 
+/** A middleware for Koa. */
 interface KoaRateLimit<Context extends KoaContext> {
   (context: Context, next: () => Promise<unknown>): Promise<unknown>
   /** Rejects delayed requests with 503 and closes the store if the middleware opened it. */

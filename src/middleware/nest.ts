@@ -60,6 +60,7 @@ export class RateLimitGuard<Native extends NestRequest = NestRequest> {
     this.#limits = new RouteLimits(options)
   }
 
+  /** Called by Nest for every request. */
   async canActivate(context: NestContext): Promise<boolean> {
     if (context.getType() !== 'http') return true
     const { limit, scopeOf } = limitOf(context.getHandler(), context.getClass())
@@ -105,6 +106,7 @@ export class RateLimitGuard<Native extends NestRequest = NestRequest> {
   }
 }
 
+/** Options of `RateLimitModule.forRootAsync`. */
 interface RateLimitAsyncOptions<Native extends NestRequest = NestRequest> {
   /** Returns the options. Receives the providers of `inject`. */
   readonly useFactory: (...dependencies: never[]) => RateLimitOptions<Native> | Promise<RateLimitOptions<Native>>

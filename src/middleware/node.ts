@@ -9,6 +9,7 @@ export type { NodeListener, NodeRateLimit, NodeRequest, NodeResponse, RateLimitO
 /** A listener of the `request` event. */
 type NodeListener<Request, Response> = (request: Request, response: Response) => unknown
 
+/** A rate limiter for `node:http` servers. */
 interface NodeRateLimit<Native extends NodeRequest> {
   /** Wraps a request listener, which then receives only allowed requests. */
   (listener: NodeListener<Native, ServerResponse>): (request: Native, response: ServerResponse) => void

@@ -13,6 +13,7 @@ export type TestRunner = (title: string, test: () => Promise<void>) => void
 /** Creates an empty store that uses the given clock. */
 export type StoreFactory = (clock: Clock) => BucketStore | Promise<BucketStore>
 
+/** Options of `bucketStoreContract`. */
 export interface ContractOptions {
   /** The number of random histories of 100 steps each that are compared with the reference models. Default 100. */
   readonly histories?: number

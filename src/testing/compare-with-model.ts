@@ -15,11 +15,17 @@ import { manualClock } from './manual-clock.js'
 import { type ReferenceStore, referenceStore } from './models/reference-store.js'
 import { type BandChoice, editedBand, randomBand, randomCharges, randomPause } from './random-charges.js'
 
+/** Parameters of one random history. */
 export interface Comparison extends BandChoice {
+  /** The seed of the history; the same seed gives the same history. */
   readonly seed: number
+  /** The number of calls. */
   readonly steps: number
+  /** The maximum number of rules per decision. */
   readonly maxRules?: number
+  /** The maximum number of bands per rule. */
   readonly maxBands?: number
+  /** The time at which the history starts, in epoch milliseconds. */
   readonly startMs?: number
 }
 

@@ -1,6 +1,8 @@
 /** The rules of one rule set whose buckets were reset. */
 export interface BucketReset {
+  /** The id of the rule set. */
   readonly ruleSetId: string
+  /** The ids of the rules whose buckets were reset. */
   readonly ruleIds: readonly string[]
 }
 

@@ -32,6 +32,7 @@ export interface RuleSetProvider {
 
 /** The rule set that an edit has changed. */
 export interface EditedRules {
+  /** The id of the changed rule set. */
   readonly ruleSetId: string
   /** The ids of the removed rules. */
   readonly removed: readonly string[]

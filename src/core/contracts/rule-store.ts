@@ -6,9 +6,13 @@ export type RuleDocument = Readonly<Record<string, unknown>> & { readonly id: st
 
 /** The properties of a rule set other than its rules. */
 export interface RuleSetHead {
+  /** The id of the rule set. */
   readonly id: string
+  /** A description for people. It has no effect. */
   readonly description?: string
+  /** Apply all matching rules, or only the first. Default: `all`. */
   readonly strategy?: 'all' | 'first'
+  /** Makes path matching case-sensitive. Default: false. */
   readonly caseSensitive?: boolean
 }
 
@@ -33,6 +37,7 @@ export interface Edit {
 
 /** One page of a list. */
 export interface Page<T> {
+  /** The entries of this page. */
   readonly items: readonly T[]
   /** The cursor of the next page, opaque and safe in a URL; `null` on the last page. */
   readonly cursor: string | null
@@ -40,6 +45,7 @@ export interface Page<T> {
 
 /** Selects a page of a list. */
 export interface PageQuery {
+  /** The maximum number of entries. */
   readonly limit: number
   /** `cursor` of the previous page. Default: the first page. */
   readonly cursor?: string | undefined
@@ -49,15 +55,21 @@ export interface PageQuery {
 export interface RuleQuery extends PageQuery {
   /** Text that the id, name, description or path must contain. Ignores case. */
   readonly q?: string | undefined
+  /** Lists only enabled or only disabled rules. Default: both. */
   readonly enabled?: boolean | undefined
 }
 
 /** One change of a rule or rule set. A history lists the newest change first. */
 export interface HistoryEntry {
+  /** ISO 8601 time of the change. */
   readonly at: string
+  /** The author, from `Edit.by`. */
   readonly by: string
+  /** What was changed, and how. */
   readonly action: 'PUT_SET' | 'DELETE_SET' | 'PUT_RULE' | 'DELETE_RULE'
+  /** The id of the rule set. */
   readonly ruleSetId: string
+  /** The id of the rule; `null` for a change of the whole set. */
   readonly ruleId: string | null
   /** The version of the changed document after the change. */
   readonly version: number
@@ -73,7 +85,9 @@ export interface HistoryEntry {
  * `attributes` are preserved byte for byte through every edit (see `parseJson` and `jsonText`).
  */
 export interface RuleStore extends RuleSetProvider {
+  /** Lists rule sets with their rules, sorted by id. */
   listRuleSets(query: PageQuery): Promise<Page<RuleSetDocument>>
+  /** Resolves to undefined if there is no such set. */
   getRuleSet(id: string): Promise<RuleSetDocument | undefined>
   /** Creates or replaces a set with all its rules. Rules that stay the same keep their version. */
   putRuleSet(document: unknown, edit: Edit): Promise<{ readonly document: RuleSetDocument; readonly created: boolean }>
@@ -81,6 +95,7 @@ export interface RuleStore extends RuleSetProvider {
   deleteRuleSet(id: string, edit: Edit): Promise<boolean>
   /** Rejects with FLUXGATE_RULE_SET_UNKNOWN if there is no such set. */
   listRules(ruleSetId: string, query: RuleQuery): Promise<Page<RuleDocument>>
+  /** Resolves to undefined if there is no such rule. */
   getRule(ruleSetId: string, ruleId: string): Promise<RuleDocument | undefined>
   /** Creates or replaces one rule of an existing set. */
   putRule(
@@ -90,11 +105,13 @@ export interface RuleStore extends RuleSetProvider {
   ): Promise<{ readonly document: RuleDocument; readonly created: boolean }>
   /** Resolves to false if there was no such rule. */
   deleteRule(ruleSetId: string, ruleId: string, edit: Edit): Promise<boolean>
+  /** Lists the changes of a rule set and of its rules, newest first. */
   history(ruleSetId: string, query: PageQuery): Promise<Page<HistoryEntry>>
   /**
    * Optional: runs `work` under a lock that all processes share. `signal` aborts if the lock is lost. Other edits are not
    * blocked.
    */
   alone?<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T>
+  /** Closes the connections that the store opened. */
   close(): Promise<void>
 }

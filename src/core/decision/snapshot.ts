@@ -9,7 +9,9 @@ import type { MatchedContext, RequestContext } from '../request-context.js'
 import { countsByPath, type Rule, type RuleSet } from '../rule.js'
 import { eachInSteps, finish, mapInSteps, type Steps } from '../scheduling/steps.js'
 
+/** Options of `compileSnapshot`. */
 export interface SnapshotOptions extends ScopeKeyOptions {
+  /** The rule set of requests that name none. */
   readonly defaultRuleSetId?: string | undefined
   /** The default of a rule's `maxWaitMs` under WAIT_FOR_REFILL. */
   readonly maxWaitMs: number
@@ -21,6 +23,7 @@ export interface SnapshotOptions extends ScopeKeyOptions {
 
 /** All rule sets, compiled. Immutable: a decision uses one snapshot from start to end. */
 export interface Snapshot {
+  /** The compiled rule sets by id. */
   readonly plans: ReadonlyMap<string, Plan>
   /** Decides requests that name no rule set: the configured default, else the only rule set, else the one called `default`. */
   readonly defaultPlan: Plan | undefined
@@ -53,6 +56,7 @@ export class MissingKey {
 /** The shared key of all requests without a key. */
 const anonymous = 'anonymous'
 
+/** Compiles rule sets for `StandaloneHandler`. */
 export const compileSnapshot = (ruleSets: readonly RuleSet[], options: SnapshotOptions): Snapshot =>
   finish(snapshotSteps(ruleSets, options))
 

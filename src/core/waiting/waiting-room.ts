@@ -46,6 +46,7 @@ interface WaiterTicket extends Ticket {
 export class WaitingRoom {
   /** Plain fields, because a guard reads them for every request. */
   size = 0
+  /** True if a further request would be rejected. */
   isFull: boolean
   readonly #capacity: number
   readonly #clock: Clock
@@ -90,6 +91,7 @@ export class WaitingRoom {
     return slots.some(({ bucket }) => this.#queues.hasTickets(bucket))
   }
 
+  /** Holds a request until its slots are due, it aborts, or the room closes. */
   enter({ slots, isHeld, signal, leave }: Arrival): void {
     const now = this.#advance()
     if (signal?.aborted || this.#closed) {
@@ -138,6 +140,7 @@ export class WaitingRoom {
     if (this.#refunds.hasKept) this.#refunds.retry()
   }
 
+  /** Releases all requests as `CLOSED` and refunds them. */
   close(): void {
     this.#closed = true
     for (const waiter of [...this.#waiters]) this.#remove(waiter, 'CLOSED')

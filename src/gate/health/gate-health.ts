@@ -10,10 +10,13 @@ export interface GateHealth {
    * resets are pending. DOWN: the gate is closed and rejects every check.
    */
   readonly status: 'UP' | 'DEGRADED' | 'DOWN'
+  /** The bucket store. */
   readonly store: {
     /** Result of a probe that is at most one second old, or of the latest decisions if the store has no probe. */
     readonly status: 'UP' | 'DOWN'
+    /** Since when the store has this status. */
     readonly sinceAt: number
+    /** Why the store is unavailable, or that resets are pending; otherwise null. */
     readonly error: string | null
     /** State of the circuit breaker; CLOSED for a store without a breaker. */
     readonly breaker: 'CLOSED' | 'OPEN' | 'HALF_OPEN'
@@ -22,12 +25,18 @@ export interface GateHealth {
     /** Rules that were removed during an outage and whose buckets will be reset once the store recovers. */
     readonly pendingResets: number
   }
+  /** The rules in force, and how they are reloaded. */
   readonly rules: Omit<LoadedRulesStatus, 'failure'> & {
+    /** STALE: the last reload failed, and older rules are in force. */
     readonly status: 'UP' | 'STALE'
+    /** The name of the reload strategy. */
     readonly reload: string
+    /** Why the last reload failed; null if it did not. */
     readonly error: string | null
+    /** Since when reloads fail; null if they do not. */
     readonly sinceAt: number | null
   }
+  /** The number of delayed requests. */
   readonly waiting: number
 }
 

@@ -9,9 +9,12 @@ import { encodeTerms } from '../../stores/redis/overrides/encoding.js'
 import { OverrideImport } from '../../stores/redis/overrides/import/override-import.js'
 import { type OverrideTarget, overrideLines, overrideTable } from './override-format.js'
 
+/** Options of `bulkOverrides`. */
 export interface OverrideImportOptions
   extends Omit<BulkOptions, 'format' | 'command' | 'delimiter' | 'fromLine' | 'maxFailures'> {
+  /** The format of the input. */
   readonly format: 'csv' | 'jsonl'
+  /** The rule set of the rule. */
   readonly ruleSetId: string
   /** The rule as it is in force. It must have `overrides: true`. */
   readonly rule: Rule
@@ -27,6 +30,7 @@ export interface OverrideImportOptions
 const batchSize = 4
 const fastBatchSize = 32
 
+/** The result of `bulkOverrides`. */
 export interface OverrideImportReport extends BulkReport {
   /** True if the imported overrides are in force and have replaced all previous overrides of the rule. */
   readonly isLive: boolean

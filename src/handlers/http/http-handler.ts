@@ -16,6 +16,7 @@ import { checkHttpOptions } from './check-options.js'
 import { HttpClient } from './http-client.js'
 import { serializeCheck } from './serialize-check.js'
 
+/** Options of `HttpHandler`. */
 export interface HttpHandlerOptions extends BreakerOptions {
   /** The URL of the server, such as `http://127.0.0.1:8090`. */
   readonly url: string

@@ -10,6 +10,7 @@ import type { RedisLockBackend } from './redis-backend.js'
 
 /** A Lua script that Redis runs only while the hold still owns its locks. Create it once and reuse it. */
 export interface GuardedScript {
+  /** The script with its guard. */
   readonly script: Script
 }
 

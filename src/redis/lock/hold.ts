@@ -106,6 +106,7 @@ export class Hold implements AsyncDisposable {
     return !held.includes(false)
   }
 
+  /** Releases the hold at the end of an `await using` block. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.release()
   }

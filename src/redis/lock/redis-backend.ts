@@ -7,6 +7,7 @@ import { acquireScript, extendScript, releaseScript, unlockScript } from './lua/
 
 /** The state of a held lock. */
 export interface LockState {
+  /** The id of the owner. */
   readonly owner: string
   /** The fencing token. */
   readonly fence: number

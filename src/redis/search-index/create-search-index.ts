@@ -5,6 +5,7 @@ import { type IndexDefinition, readDefinition, searchIndexOptions } from './defi
 import { IndexCalls } from './index-calls.js'
 import { SearchIndex } from './search-index.js'
 
+/** Options of `searchIndex`. */
 export interface SearchIndexOptions extends IndexDefinition {
   /** Prefix of all Redis keys; default `fluxgate`. */
   readonly prefix?: string

@@ -10,12 +10,15 @@ import { type VerifyReport, verifyIndex } from './verify.js'
 
 /** A record with its id. */
 export interface Found<Item> {
+  /** The id of the record. */
   readonly id: string
+  /** The record as it was written. */
   readonly record: Item
 }
 
 /** One page of records. */
 export interface Page<Item> {
+  /** The entries of this page. */
   readonly items: readonly Found<Item>[]
   /** The cursor of the next page, or null if this is the last page. */
   readonly cursor: string | null
@@ -23,6 +26,7 @@ export interface Page<Item> {
 
 /** A completed term. */
 export interface Suggestion {
+  /** The term that completes the prefix. */
   readonly term: string
   /** The sum of the weights of the term; without weights, the number of records that contain it. */
   readonly count: number

@@ -4,7 +4,9 @@ import type { RuleStore } from '../../core/contracts/rule-store.js'
 import { createRuleStore } from '../store/create-rule-store.js'
 import { fileStorage } from './storage.js'
 
+/** Options of `fileRuleStore`. */
 export interface FileRuleStoreOptions {
+  /** Clock for timestamps, for tests. */
   readonly clock?: Clock
 }
 

@@ -5,6 +5,7 @@ import { createRuleStore } from '../store/create-rule-store.js'
 import type { MongoDatabase } from './database.js'
 import { MongoStorage } from './storage.js'
 
+/** Options of `mongoRuleStore`. */
 export interface MongoRuleStoreOptions {
   /** Default: the database of the URI, or `fluxgate`. Ignored for a `Db`. */
   readonly database?: string

@@ -9,6 +9,7 @@ import { checkOptions } from '../../validation/options.js'
 import { createRuleStore } from '../store/create-rule-store.js'
 import { RedisRuleStorage } from './redis-rule-storage.js'
 
+/** Options of `redisRuleStore`. */
 export interface RedisRuleStoreOptions {
   /** Prefix of all Redis keys; default `fluxgate`. */
   readonly prefix?: string

@@ -25,8 +25,11 @@ type Scalar = string | number | boolean
 
 /** The fields that `RuleInput` and `SingleRuleInput` share. */
 interface RuleFields {
+  /** Unique within the rule set. */
   readonly id?: string
+  /** A name for people. It has no effect. */
   readonly name?: string
+  /** A description for people. It has no effect. */
   readonly description?: string
   /** Default: true. */
   readonly enabled?: boolean
@@ -60,6 +63,7 @@ interface RuleFields {
   readonly mode?: Mode
   /** Default: `EXACT`. */
   readonly consistency?: Consistency
+  /** What happens to requests while the store fails. Default: the value in the configuration. */
   readonly onStoreFailure?: OnStoreFailure
   /** Enables overrides of the limits of single keys. Default: false. */
   readonly overrides?: boolean
@@ -73,18 +77,23 @@ interface RuleFields {
 
 /** A rule of a rule set. */
 export interface RuleInput extends RuleFields {
+  /** Unique within the rule set. */
   readonly id: string
+  /** The limits, all of which must allow a request. */
   readonly bands: readonly BandInput[]
 }
 
 /** A rule outside a rule set, as `createLimiter` takes it. It needs no id, and a single band may be written without `bands`. */
 export interface SingleRuleInput extends RuleFields, Partial<Omit<BandInput, 'algorithm'>> {
+  /** The limits, all of which must allow a request. Alternative to `capacity` and `window`. */
   readonly bands?: readonly BandInput[]
 }
 
 /** A set of rules that are decided together. */
 export interface RuleSetInput {
+  /** Unique among all rule sets. */
   readonly id: string
+  /** A description for people. It has no effect. */
   readonly description?: string
   /** Apply all matching rules, or only the first. Default: `all`. */
   readonly strategy?: Strategy
@@ -92,5 +101,6 @@ export interface RuleSetInput {
   readonly caseSensitive?: boolean
   /** Set by rule stores. */
   readonly version?: number
+  /** The rules of the set. */
   readonly rules: readonly RuleInput[]
 }

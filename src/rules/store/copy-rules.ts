@@ -3,15 +3,21 @@ import { parseRuleSets } from '../schema/parse-rules.js'
 import { ruleSetsIn } from './document-sets.js'
 import { withoutStoreFields } from './rule-document.js'
 
+/** Options of `copyRules` and `importRules`. */
 export interface CopyOptions extends Pick<Edit, 'by'> {
   /** Removes rule sets that the source does not have from the target. Default: false. */
   readonly removeOthers?: boolean
 }
 
+/** The ids of the rule sets of a copy, by what happened to them. */
 export interface CopyReport {
+  /** Rule sets that the target did not have. */
   readonly created: readonly string[]
+  /** Rule sets that the copy replaced. */
   readonly changed: readonly string[]
+  /** Rule sets that were already equal. */
   readonly unchanged: readonly string[]
+  /** Rule sets that the copy removed, with `removeOthers`. */
   readonly removed: readonly string[]
 }
 

@@ -17,6 +17,7 @@ import { checkStoreOptions } from './check-options.js'
 import { RedisGenerations } from './generations.js'
 import { RedisBuckets } from './redis-buckets.js'
 
+/** Options of `redisStore`. */
 export interface RedisStoreOptions extends Omit<ResilientOptions, 'clock' | 'onStateChange'> {
   /** Prefix of all Redis keys; default `fluxgate`. */
   readonly prefix?: string
@@ -37,6 +38,7 @@ export interface RedisStoreOptions extends Omit<ResilientOptions, 'clock' | 'onS
 
 const defaultConnectTimeoutMs = 2_000
 
+/** A bucket store in Redis. Created by `redisStore`. */
 export interface RedisStore extends BucketStore {
   readonly generations: SharedGenerations
   readonly overrides: OverrideStorage

@@ -7,6 +7,7 @@ import { checkRange, longestWaitMs } from '../../core/range.js'
 import { type BreakerOptions, type BreakerState, CircuitBreaker } from '../../core/scheduling/circuit-breaker.js'
 import { Deadlines } from '../../core/scheduling/deadlines.js'
 
+/** Options of `resilient`. */
 export interface ResilientOptions extends BreakerOptions {
   /** Timeout of one call in milliseconds, counted while the event loop can run; default 100. */
   readonly timeoutMs?: number

@@ -4,6 +4,7 @@ import type { ManualClock } from '../manual-clock.js'
 
 /** The handler of one contract test. */
 export interface HandlerFixture {
+  /** The handler under test. */
   readonly handler: Handler
   /** Called after the test. */
   close(): Promise<void>
@@ -13,6 +14,7 @@ export interface HandlerFixture {
 export interface HandlerSetup {
   /** Rule set documents, as in a rules file. */
   readonly ruleSets: readonly object[]
+  /** The clock that the handler must use. */
   readonly clock: ManualClock
 }
 

@@ -13,6 +13,7 @@ const models: Record<AlgorithmName, () => Model> = {
   SLIDING_WINDOW_COUNTER: slidingCounterModel,
 }
 
+/** A bucket store that also reports which buckets are unused. */
 export interface ReferenceStore extends BucketStore {
   /** Per band, true if the bucket is equivalent to an unused one. */
   spent(group: BucketGroup, key: string): boolean[]

@@ -20,6 +20,7 @@ export interface RuleStorageFixture {
 /** Creates empty rule storage for one contract test. */
 export type RuleStorageFactory = (clock: Clock) => RuleStorageFixture | Promise<RuleStorageFixture>
 
+/** Options of `ruleStoreContract`. */
 export interface RuleStoreContractOptions {
   /** True if stores detect each other's changes with `watch`. Default false. */
   readonly notices?: boolean

@@ -6,6 +6,7 @@ import type { TestRunner } from '../bucket-store-contract.js'
 
 /** The provider of one contract test, with access to its storage. */
 export interface ProviderFixture {
+  /** The provider under test. */
   readonly provider: RuleSetProvider
   /** Replaces the stored rules by a document `{ ruleSets: [...] }`, as in a rules file. The document may be invalid. */
   put(document: unknown): void | Promise<void>

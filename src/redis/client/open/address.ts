@@ -1,8 +1,11 @@
 import { isIP } from 'node:net'
 import { FluxGateError } from '../../../core/errors.js'
 
+/** The address of a Redis server. */
 export interface RedisNode {
+  /** A host name or an IP address. */
   readonly host: string
+  /** A TCP port. */
   readonly port: number
 }
 
