@@ -10,27 +10,19 @@ import {
 import { ticksPerMs, ticksUp } from '../clock.js'
 import type { Decision } from '../decision.js'
 import { FluxGateError, isStoreFailure, isUnsent } from '../errors.js'
+import type { CheckOptions } from '../handler.js'
 import { boundedKey } from '../keys/bounded-key.js'
 import type { Band } from '../rule.js'
 import { rejectForFullRoom } from '../waiting/full-room.js'
 import type { Slot } from '../waiting/slot.js'
-import type { Departure, WaitingRoom } from '../waiting/waiting-room.js'
+import type { WaitingRoom } from '../waiting/waiting-room.js'
 import { composeDecision } from './compose-decision.js'
 
-export interface DecideOptions {
-  readonly peek?: boolean | undefined
-  /** Refunds a delayed request if it aborts before the request is released. A function is called only for delayed requests. */
-  readonly signal?: AbortSignal | (() => AbortSignal) | undefined
-  /**
-   * Called with the store's time of the decision, in epoch milliseconds. Results are pooled, so it runs last: the callback may
-   * start another decision.
-   */
-  readonly onDecided?: ((atMs: number) => void) | undefined
-  /** Called when the request enters the waiting room, before `decide` returns. */
-  readonly onEnter?: (() => void) | undefined
-  /** Called when the request leaves the waiting room. A request with this callback waits in order of arrival. */
-  readonly onLeave?: ((how: Departure) => void) | undefined
-}
+/**
+ * The options of a check that remain once its charges are known. Results are pooled, so `onDecided` runs last: it may start
+ * another decision. A request with `onLeave` waits in order of arrival.
+ */
+export type DecideOptions = Omit<CheckOptions, 'ruleSetId' | 'permits'>
 
 /** Decides while the store fails. */
 export interface StoreFailureFallback {
@@ -158,17 +150,7 @@ export class RateLimiter {
     // Taken from the result now: a store may reuse it for the next decision.
     const slots = this.#slotsOf(charges, result)
     // A request without a delay passes, unless others already wait for one of its buckets.
-    if (decision.delayMs > 0 || this.#room.hasQueue(slots)) this.#enterRoom(slots, options)
-  }
-
-  #enterRoom(slots: readonly Slot[], options: DecideOptions): void {
-    options.onEnter?.()
-    this.#room.enter({
-      slots,
-      isHeld: options.onLeave !== undefined,
-      signal: typeof options.signal === 'function' ? options.signal() : options.signal,
-      leave: (how) => options.onLeave?.(how),
-    })
+    if (decision.delayMs > 0 || this.#room.hasQueue(slots)) this.#room.hold(slots, options)
   }
 
   /** The slots that a granted decision was charged to, one per bucket, each with its refund. */

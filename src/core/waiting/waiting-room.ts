@@ -1,4 +1,5 @@
 import { type Clock, schedule, ticks, ticksPerMs, ticksUp } from '../clock.js'
+import type { CheckOptions } from '../handler.js'
 import { IndexedHeap } from './indexed-heap.js'
 import { PendingRefunds } from './pending-refunds.js'
 import { SlotQueues } from './queues/slot-queues.js'
@@ -18,6 +19,9 @@ export interface Arrival {
   readonly signal?: AbortSignal | undefined
   readonly leave: (how: Departure) => void
 }
+
+/** The options of a check that concern its wait. */
+type WaitListeners = Pick<CheckOptions, 'signal' | 'onEnter' | 'onLeave'>
 
 interface Waiter extends Pick<Arrival, 'leave'> {
   /** Order of arrival. */
@@ -89,6 +93,20 @@ export class WaitingRoom {
   /** True if requests wait for one of these buckets. */
   hasQueue(slots: readonly Slot[]): boolean {
     return slots.some(({ bucket }) => this.#queues.hasTickets(bucket))
+  }
+
+  /** Holds the request of a check. Calls the functions of `options` as methods; `onDeparture` runs before its `onLeave`. */
+  hold(slots: readonly Slot[], options: WaitListeners, onDeparture?: (how: Departure) => void): void {
+    options.onEnter?.()
+    this.enter({
+      slots,
+      isHeld: options.onLeave !== undefined,
+      signal: typeof options.signal === 'function' ? options.signal() : options.signal,
+      leave(how) {
+        onDeparture?.(how)
+        options.onLeave?.(how)
+      },
+    })
   }
 
   /** Holds a request until its slots are due, it aborts, or the room closes. */

@@ -156,15 +156,8 @@ export class HttpHandler implements Handler {
       refund()
       return rejectWithoutSlot(decision, this.#room.nextFreeMs)
     }
-    options.onEnter?.()
-    this.#room.enter({
-      slots: [slot],
-      isHeld: onLeave !== undefined,
-      signal: typeof signal === 'function' ? signal() : signal,
-      leave: (departure) => {
-        if (departure !== 'RELEASED') refund()
-        onLeave?.(departure)
-      },
+    this.#room.hold([slot], options, (departure) => {
+      if (departure !== 'RELEASED') refund()
     })
     return decision
   }

@@ -1,9 +1,9 @@
 import { described } from '../../validation/kind.js'
-import { boundedText, identifier } from '../../validation/kinds.js'
+import { boundedText, identifier, text } from '../../validation/kinds.js'
 import { object } from '../../validation/structures.js'
 import type { ApiParts } from '../parts.js'
 import { json, type Route, route } from '../request/route.js'
-import { bucketSchema } from '../schemas/bucket-schema.js'
+import { count, epochMs, listOf, windowMs } from '../schemas/common-schemas.js'
 import { audit } from '../server-log.js'
 import { activeRule } from './active-rule.js'
 import { noContent } from './edit-request.js'
@@ -57,3 +57,21 @@ export function bucketRoutes({ gate, log, showKey }: ApiParts): Route[] {
     }),
   ]
 }
+
+const bucketBand = object(
+  {
+    label: text,
+    limit: count(),
+    remaining: count(),
+    resetAt: epochMs('The time at which the bucket is full or its window ends.'),
+    windowMs,
+  },
+  {},
+  { title: 'BucketBand', isOpen: true },
+)
+
+const bucketSchema = object(
+  { ruleSetId: text, ruleId: text, key: text, bands: listOf(bucketBand) },
+  {},
+  { title: 'Bucket', isOpen: true },
+)
