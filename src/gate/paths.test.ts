@@ -59,7 +59,7 @@ describe('a limit on a path', () => {
     expect((await gate.check({ path: '/login' })).reason).toBe('NO_RULE')
   })
 
-  it('with PATH or a captured name as key uses one bucket for all spellings, and one per reading of an ambiguous path', async () => {
+  it('with PATH or a captured name as key uses one bucket for all spellings, and one per interpretation of an ambiguous path', async () => {
     const gate = await gateOf([
       rule('path', 9, { limitScope: 'COMPOSITE', compositeKeyFields: ['PATH'] }),
       rule('user', 9, { path: '/u/:name', limitScope: 'CUSTOM', keyField: 'path.name' }),
@@ -81,7 +81,7 @@ describe('a limit on a path', () => {
     expect(allowed).toEqual([true, true, false, false])
   })
 
-  it('under strategy first is not replaced by a rule that matches only another reading of the path', async () => {
+  it('under strategy first is not replaced by a rule that matches only another interpretation of the path', async () => {
     const rules = [rule('free', 100, { path: '/free/**', priority: 1 }), rule('login', 1, { path: '/login' })]
     const gate = await gateOf(rules, { strategy: 'first' })
     expect((await gate.check({ path: '/login' })).allowed).toBe(true)

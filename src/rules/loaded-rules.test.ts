@@ -20,7 +20,7 @@ function slowProvider(): { provider: RuleSetProvider; loads: (() => void)[] } {
   return { provider: { source: 'slow', load }, loads }
 }
 
-describe('the rule book', () => {
+describe('LoadedRules', () => {
   it('opens with rules, or throws', async () => {
     const book = await LoadedRules.open(objectRules(document(5), 'objects'), { clock: { now: () => 1_000 } })
     expect(capacityOf(book.current)).toBe(5)
@@ -190,7 +190,7 @@ describe('the rule book', () => {
   })
 })
 
-describe('a rule book that watches its file', () => {
+describe('LoadedRules with a watched file', () => {
   let directory: string
   beforeEach(async () => {
     directory = await mkdtemp(join(tmpdir(), 'fluxgate-'))

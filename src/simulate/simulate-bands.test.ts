@@ -58,7 +58,7 @@ describe('simulateBands', () => {
     expect(buckets[9 * tenth]).toMatchObject({ released: 1, peak: 10 })
   })
 
-  it('allows a client at 11/s under 10/s its 10/s and the first burst', async () => {
+  it('allows a client that sends 11/s under a limit of 10/s its 10/s and the first burst', async () => {
     const { runs } = await simulateBands([band('TOKEN_BUCKET')], uniform(11, { from: 0, until: 100 * second }))
     // 10/s for 100 s, plus the initial ten permits, minus the one that is not yet refilled at the end.
     expect(runs[0]).toMatchObject({ offered: 1_100, allowed: 1_009, rejected: 91 })

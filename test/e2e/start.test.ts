@@ -387,7 +387,7 @@ describe('stopping', () => {
     expect((await left).some(({ status }) => status === 'rejected')).toBe(true)
   })
 
-  it('also happens if npm kills only the shell between them', async () => {
+  it('also happens if npm kills only the intermediate shell', async () => {
     const running = await start(['--port', '0'], { npm_lifecycle_event: 'start' }, byShell)
     const pid = Number(/^pid (\d+)$/m.exec(running.stdout())?.[1])
     onTestFinished(() => {

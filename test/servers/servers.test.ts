@@ -36,7 +36,7 @@ async function elapsedMs(work: () => Promise<unknown>): Promise<number> {
 }
 
 describe('a server', () => {
-  it('answers as soon as it is started, and leaves neither a process nor a file when it is stopped', async () => {
+  it('answers as soon as it is started, and leaves neither a process nor a file behind', async () => {
     const server = await redis()
     expect(server.uri).toBe(`redis://127.0.0.1:${server.port}`)
     expect(await server.call('PING')).toBe('PONG')

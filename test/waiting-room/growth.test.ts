@@ -59,7 +59,7 @@ describe.each<Order>(['oldest first', 'newest first', 'scattered', 'released'])(
   })
 })
 
-it('counts what it should: the model reads more with every request', () => {
+it('detects growth: the reads of the naive model grow with the queue', () => {
   const few = readsPerRequest(WaitingRoomModel, 50, 'oldest first')
   expect(readsPerRequest(WaitingRoomModel, 400, 'oldest first')).toBeGreaterThan(4 * few)
 })

@@ -9,7 +9,7 @@ import { WaitingRoomModel } from './waiting-room-model.js'
 const seed = Number(process.env.FLUXGATE_TEST_SEED ?? 1)
 const histories = Number(process.env.FLUXGATE_TEST_HISTORIES ?? 800)
 
-it(`agrees with the model in everything that can be observed over ${histories} histories (seed ${seed})`, async () => {
+it(`agrees with the model in every observable result over ${histories} histories (seed ${seed})`, async () => {
   for (let i = 0; i < histories; i++) {
     const history = randomHistory(seed + i)
     const expected = await playHistory(history, (most, clock) => new WaitingRoomModel(most, clock))

@@ -77,7 +77,7 @@ describe('JSON source ranges', () => {
 })
 
 describe('JSON that is written in steps', () => {
-  it('is the text that jsonText makes, for lists of any length', () => {
+  it('equals jsonText, for lists of any length', () => {
     const member = fc.oneof(
       fc.jsonValue(),
       fc.constant(parseJson(`{"attributes":${odd}}`)),

@@ -14,7 +14,7 @@ describe('joinKeyParts', () => {
     expect(joinKeyParts(['a\\', 'b'])).toBe('a\\\\|b')
   })
 
-  it('never gives different lists the same key', () => {
+  it('never returns the same key for different lists', () => {
     const part = fc.array(fc.constantFrom('|', '\\', 'a', ''), { maxLength: 4 }).map((pieces) => pieces.join(''))
     const parts = fc.array(part, { minLength: 1, maxLength: 4 })
     fc.assert(

@@ -113,7 +113,7 @@ describe('Script', () => {
     expect(sent).toEqual(['EVALSHA'])
   })
 
-  it('rejects the call whose EVAL fails and lets the next call send the source', async () => {
+  it('rejects the call whose EVAL fails, and the next call sends the source', async () => {
     const sent: unknown[] = []
     const connection: Caller = {
       async call(_key, [name]: Command) {

@@ -21,7 +21,7 @@ it('texts of more than one chunk are encoded and decoded as a whole, wherever a 
   )
 })
 
-it('a digest does not depend on how its content is divided', () => {
+it('a digest does not depend on the chunks of its content', () => {
   const bytes = Buffer.from('rules\n'.repeat(100_000))
   const chunks = [bytes.subarray(0, 7), bytes.subarray(7, 300_000), bytes.subarray(300_000)]
   expect(finish(digestSteps(chunks))).toBe(digestOf(bytes))

@@ -198,7 +198,7 @@ describe('issues', () => {
 })
 
 describe('names with a meaning in JavaScript', () => {
-  it('are unknown fields like any other', () => {
+  it('are reported as unknown fields', () => {
     const document = JSON.parse(
       '{"ruleSets":[{"id":"s","__proto__":{"strategy":"first"},"rules":[{"id":"r","constructor":1,"toString":2,"bands":[{"capacity":1,"window":1,"__proto__":{"label":"x"}}]}]}],"__proto__":1}',
     )

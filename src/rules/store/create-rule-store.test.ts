@@ -91,7 +91,7 @@ describe('an edit of one rule that its set has no room for', () => {
   const globs = (count: number) => Array.from({ length: count }, (_, i) => globRule(`r${i}`, `/a/*x${i}*`))
   const edit = { by: 'ann' }
 
-  it('is rejected as the whole set would be: a hundred globs alike are allowed, and no more', async () => {
+  it('is rejected like the whole set: at most a hundred similar globs are allowed', async () => {
     const store = createRuleStore(shelfStorage(emptyShelf()))
     await store.putRuleSet({ id: 'api', rules: globs(99) }, edit)
     expect((await store.putRule('api', globRule('last', '/a/*last*'), edit)).created).toBe(true)
@@ -108,7 +108,7 @@ describe('an edit of one rule that its set has no room for', () => {
     await store.load()
   })
 
-  it('is made where it takes the place of a glob, is of another kind, or is elsewhere', async () => {
+  it('is accepted if it replaces a glob, has a single star, or has another prefix', async () => {
     const store = createRuleStore(shelfStorage(emptyShelf()))
     await store.putRuleSet({ id: 'api', rules: globs(100) }, edit)
     await store.putRule('api', globRule('r7', '/a/*seven*'), edit)
@@ -148,7 +148,7 @@ describe('an edit of one rule that its set has no room for', () => {
   })
 })
 
-it('a set may have thousands of rules, each with as many values as a rule alone', () => {
+it('a set may have thousands of rules, each with as many values as a single rule', () => {
   const rule = (id: string, n: number) => ({
     id,
     attributes: { list: Array.from({ length: n }, () => 0) },

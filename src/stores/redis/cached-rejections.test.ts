@@ -48,7 +48,7 @@ describe('CachedRejections', () => {
     expect(cache.find([chargeOf(rule, long)], false)).toBeUndefined()
   })
 
-  it('rejects more permits than the capacity for ever', () => {
+  it('always rejects more permits than the capacity', () => {
     const cache = new CachedRejections({ clock: manualClock(0) })
     const rule = ruleOf()
     emptyAt(cache, rule, 'a')

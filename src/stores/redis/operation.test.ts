@@ -246,7 +246,7 @@ describe('the decoded reply', () => {
       expect(() => decode(batch, reply)).toThrow(expect.objectContaining({ code: 'FLUXGATE_STORE_FAILED' }))
     })
 
-    it('with a flipped bit, or at least never decodes another outcome', () => {
+    it('with a flipped bit, unless the outcome stays the same', () => {
       for (const numbers of [granted, rejected]) {
         const reply = Buffer.from(bytes(...numbers))
         const [truth] = decode(batch, reply)
@@ -275,7 +275,7 @@ describe('the decoded reply', () => {
     })
   })
 
-  it('is a new edit only if it starts with STALE as bytes', () => {
+  it('reports a new edit only if it starts with the bytes STALE', () => {
     expect(newEdit([Buffer.from('STALE'), Buffer.from('edit')])).toBe('edit')
     expect(newEdit([Buffer.from('OTHER'), Buffer.from('edit')])).toBeUndefined()
     expect(newEdit(['STALE', 'edit'])).toBeUndefined()

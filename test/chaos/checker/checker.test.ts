@@ -115,7 +115,7 @@ describe('admissions of the shared store', () => {
     expect(kinds(history([released(34), released(99, 2)]))).toEqual(['release spacing'])
   })
 
-  it('of two rules at once count in both', () => {
+  it('of two rules at once are counted in both', () => {
     const both = (user: string): Entry => ({
       ...entry('pair-user', 0, { path: '/pair', user }),
       charges: [
@@ -132,7 +132,7 @@ describe('admissions of the shared store', () => {
 describe('degraded decisions', () => {
   const degraded = (startAt: number, more: Shape = {}) => entry('token', startAt, { degraded: true, ...more })
 
-  it('obey the limit in each start of a process by itself', () => {
+  it('obey the limit separately for each start of a process', () => {
     const outage = [incident({ from: 0, to: second, explains: 'outage' })]
     const full = (decidedBy: string) => times(20, () => degraded(0, { decidedBy }))
     const all = [...full('library-1#1'), ...full('library-1#2'), ...times(20, () => entry('token', 0))]
@@ -217,7 +217,7 @@ describe('answers', () => {
     expect(kinds(history([connected, asked(900)], [], { loops: starved }))).toEqual([])
   })
 
-  it('must come', () => {
+  it('must arrive', () => {
     const unanswered = [{ process: 'gateway', startAt: 0, path: '/token' }]
     expect(kinds(history([], [], { unanswered }))).toEqual(['no answer'])
   })

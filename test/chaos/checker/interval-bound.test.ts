@@ -10,7 +10,7 @@ const uses = (count: number, everyUs: number, from = 0): Use[] =>
   Array.from({ length: count }, (_, index) => use(from + index * everyUs))
 
 describe('findExcess of a refilled limit', () => {
-  it('accepts a full bucket and everything that refills, and reports one permit more', () => {
+  it('accepts a full bucket plus all refills, and reports one permit more', () => {
     const full = [use(0, 10), ...uses(20, secondUs / 10, secondUs / 10)]
     expect(findExcess(full, bound({}))).toBeUndefined()
     expect(findExcess([...full, use(2 * secondUs)], bound({}))).toMatchObject({ permits: 31, allowed: 30 })

@@ -82,7 +82,7 @@ it('imports keys of every kind; the last line for a key wins', async () => {
   }
 })
 
-it('imports remaining balances, so migrated customers keep what they had left', async () => {
+it('imports remaining balances, so migrated customers keep their permits', async () => {
   const { server, gate, rule } = await open()
   const input = text(
     'key,action,capacity,window,balance',

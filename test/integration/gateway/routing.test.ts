@@ -275,7 +275,7 @@ describe('forwarding headers sent to the upstream', () => {
   }
   const names = ['X-Forwarded-For', 'X-Forwarded-Proto', 'X-Forwarded-Host', 'X-Forwarded-Port', 'Forwarded']
 
-  it('contain what the gateway knows, whatever an untrusted client claims', async () => {
+  it('contain the values of the gateway, whatever an untrusted client sends', async () => {
     const echo = await echoWith({ clientIpHeader: 'X-Real-IP' })
     expect(names.map((name) => sent(echo, name))).toEqual([
       ['127.0.0.1'],

@@ -66,7 +66,7 @@ describe('an upgrade request', () => {
 })
 
 describe('clients that share an upstream connection', () => {
-  it('each get their own response, whatever a rejected upgrade left behind', async () => {
+  it('each get their own response, whatever bytes a rejected upgrade left', async () => {
     const target = await upstream((message, response) => response.end(message.url))
     const { url, port } = await gatewayTo(target, { gateway: { maxConnections: 1 } })
     const attacker = connect(port, '127.0.0.1')

@@ -180,7 +180,7 @@ describe('requests to the server', () => {
   })
 })
 
-describe('a request that exceeds what the server accepts', () => {
+describe('a request that exceeds the limits of the server', () => {
   const huge = 'x'.repeat(9_000)
   it.each<[string, RequestContext, object]>([
     ['a long path', { path: `/api/${huge}` }, { path: '/api/**' }],
@@ -215,7 +215,7 @@ describe('a request that exceeds what the server accepts', () => {
 })
 
 describe('a server with tokens', () => {
-  it('accepts the right one; a wrong one is reported as such, not as an outage', async () => {
+  it('accepts a valid token, and reports an invalid one as a misconfiguration instead of an outage', async () => {
     const serving = { adminToken: 'admin', checkToken: 'check' }
     for (const token of ['check', 'admin'])
       expect(await (await bed({}, { token }, serving)).handler.check({})).toMatchObject({ degraded: false })

@@ -34,7 +34,7 @@ function bed(group: BucketGroup) {
 const steady = groupOf([bandOf({ capacity: 100, windowTicks: 10 * second })])
 
 describe('a lease', () => {
-  it('takes what is available: at most what is wanted, at least what is needed', async () => {
+  it('grants the available permits, from `permits` up to `wanted`', async () => {
     const { lease, charge } = bed(steady)
     expect((await lease(1, 30)).lease).toEqual({ permits: 30, ending: startMs * 1000 + 2 * second })
     await charge(60)
@@ -86,7 +86,7 @@ describe('reserved permits', () => {
     expect(await remaining()).toBe(61)
   })
 
-  it('occupy capacity however late and by whichever call the bucket is read', async () => {
+  it('occupy capacity, however late the bucket is read and by whichever call', async () => {
     type Bed = ReturnType<typeof bed>
     // In one turn, so that one call contains all of it.
     const looks: readonly [taken: number, looks: (bed: Bed) => Promise<unknown>[]][] = [
@@ -244,7 +244,7 @@ describe('other callers', () => {
 })
 
 describe('a clock that steps back', () => {
-  it('slightly: leases expire and are settled as announced', async () => {
+  it('by less than a lease: leases expire and are settled at the announced times', async () => {
     const { lease, settle, clock, remaining } = bed(steady)
     clock.advance(2_100)
     const before = await lease(1, 40)
@@ -260,7 +260,7 @@ describe('a clock that steps back', () => {
     expect(await remaining()).toBe(95)
   })
 
-  it('far: the capacity of reserved permits is available again within seconds', async () => {
+  it('by far: the capacity of reserved permits is available again within seconds', async () => {
     const { lease, clock, remaining } = bed(steady)
     await lease(1, 40)
     clock.advance(-3_600_000)

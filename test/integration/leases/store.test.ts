@@ -308,7 +308,7 @@ describe('several rules in one decision', () => {
 })
 
 describe('a store that is down', () => {
-  it('goes unnoticed until the held permits are spent; then its errors are passed on', async () => {
+  it('does not affect decisions until the held permits are spent; then they reject with its errors', async () => {
     const own = new Redis(sharedRedis().uri)
     const { store, some, one, clock } = bed({ from: own })
     await some(9)

@@ -145,7 +145,7 @@ describe('leftovers of override imports', () => {
     }
   })
 
-  it('an import that was considered dead and resumes changes nothing', async () => {
+  it('an import that resumes after its cleanup changes nothing', async () => {
     const server = await stopAfterTest(startRedis())
     const [prefix, connection] = ['back', connectRedis(server.uri, 10_000)]
     try {

@@ -84,7 +84,7 @@ describe('a quorum of five', () => {
     expect((await lock.acquire('orders')).isHeld).toBe(true)
   })
 
-  it('lets two concurrent attempts both finish', async () => {
+  it('grants both of two competing lockers eventually', async () => {
     const locks = [open({ waitMs: 60_000, retryMs: 20 }), open({ waitMs: 60_000, retryMs: 20 })]
     let inside = 0
     await Promise.all(

@@ -8,7 +8,7 @@ import { freePort } from '../../servers/free-port.js'
 import { startRedis } from '../../servers/redis-server.js'
 import { startSentinel } from '../../servers/sentinel.js'
 
-describe('a process that closes under load ends by itself, and every decision is answered', () => {
+describe('a process that closes under load exits, and every decision completes', () => {
   it('on one server', async () => {
     const { uri } = await stopAfterTest(startRedis())
     // So long that only the exit itself could look like a failure, and that a leftover timer would be noticed.

@@ -82,7 +82,7 @@ describe('a cluster', () => {
     await eventually('both nodes decide', async () => (await isExact(there)) && (await isExact(here)))
   })
 
-  it('lets a process that closes under load exit by itself, even if all nodes hang', async () => {
+  it('does not keep a process that closes under load from exiting, even if all nodes hang', async () => {
     const store = { clusterNodes: cluster.nodes.map(({ host, port }) => `${host}:${port}`) }
     expectClosed(await runClosing(store))
     expectClosed(await runClosing(store, { hangs: cluster.nodes.map(({ pid }) => pid) }))

@@ -82,7 +82,7 @@ describe('decisions of one turn', () => {
     )
   })
 
-  it('are each all or nothing', async () => {
+  it('are atomic: each decision charges all its buckets or none', async () => {
     const store = open()
     const loose = group('loose', [band({ capacity: 100 })])
     const results = await Promise.all(

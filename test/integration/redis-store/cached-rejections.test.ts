@@ -97,7 +97,7 @@ describe.each(kinds)('a rejecting %s bucket, refilled %s', (algorithm, refill) =
     expect(granted).toBe(true)
   })
 
-  it('gives the same result as the store in every field, also for requests that may wait', async () => {
+  it('returns the same result as the store in every field, also for requests that may wait', async () => {
     const { clock, prefix, stores } = processes(1)
     const plain = redisStore(client, { prefix, clock, cachedRejections: false, timeoutMs: 20_000 })
     const rule = group('rule', [
@@ -116,7 +116,7 @@ describe.each(kinds)('a rejecting %s bucket, refilled %s', (algorithm, refill) =
     }
   })
 
-  it('is called for fewer permits than it rejected', async () => {
+  it('is called again for fewer permits than were rejected', async () => {
     const { stores } = processes(1)
     const rule = group('rule', [band({ algorithm, refill, capacity: 8, windowTicks: 366 * 24 * 60 * minute })])
     await stores[0].charge([chargeOf(rule, 'a', { permits: 5 })], false)

@@ -88,7 +88,7 @@ else
       server = await startRedis({ binary })
     })
     afterAll(() => server.stop())
-    it('is the server that replies', async () => {
+    it('is the server under test', async () => {
       expect(String(await server.call('INFO', 'server'))).toContain('valkey_version:')
     })
     own(() => server.uri, 60, 7_000)

@@ -121,7 +121,7 @@ describe.each(kinds)('a drained %s bucket, refilled %s', (...kind) => {
       expect(await rejectedFor(kind, { ...step, peeks: true })).toBeLessThanOrEqual(longestMs(step.windowMs) + pollMs)
   })
 
-  it('keeps what others have taken since the step', async () => {
+  it('keeps the charges of other processes since the step', async () => {
     const { server, processes, pass } = bed(2)
     const [one, other] = processes as [BucketStore, BucketStore]
     const rule = group('rule', [band({ algorithm, refill, capacity, windowTicks: second })])

@@ -39,7 +39,7 @@ describe('the keys of a decision', () => {
     expect(await client.exists(name)).toBe(0)
   })
 
-  it('of odd identities are each their own, in Redis as well', async () => {
+  it('of unusual identities are distinct, in Redis as well', async () => {
     const prefix = freshPrefix()
     const store = redisStore(client, { prefix, clock: manualClock(startMs), timeoutMs: 20_000 })
     const rule = group('rule', [band({ capacity: 1 })])
@@ -88,7 +88,7 @@ describe('the slot of a key', () => {
     await server.stop()
   })
 
-  it('is what the server says it is', async () => {
+  it('equals CLUSTER KEYSLOT of the server', async () => {
     const piece = fc.constantFrom(
       '{',
       '}',

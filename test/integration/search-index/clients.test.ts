@@ -72,7 +72,7 @@ describe('a search index over one server', () => {
 })
 
 describe('a search index with a minimal ACL user', () => {
-  it('works completely', async () => {
+  it('supports every operation', async () => {
     const server = await stopAfterTest(startRedis())
     // The permissions in docs/guide/search-index.md.
     const rights = '+evalsha +eval +@hash +@sortedset +@set +@list +unlink +del'

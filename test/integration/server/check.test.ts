@@ -144,7 +144,7 @@ describe('POST /api/ratelimit/check/batch', () => {
     ])
   })
 
-  it('accepts none and a thousand, and rejects one more without charging any', async () => {
+  it('accepts 0 to 1000 checks, and rejects 1001 without charging any', async () => {
     const { ask } = await serverWith()
     expect((await ask('POST', `${check}/batch`, { checks: [] })).body).toEqual({ decisions: [] })
     const checks = Array.from({ length: 1_000 }, () => ({ path: '/elsewhere' }))

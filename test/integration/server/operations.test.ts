@@ -7,7 +7,7 @@ const check = '/api/ratelimit/check'
 const bucket = '/api/buckets?ruleSetId=api&ruleId=login'
 
 describe('/api/buckets', () => {
-  it('shows what one key has left, and resets it', async () => {
+  it('shows the remaining permits of one key, and resets them', async () => {
     const { ask } = await serverWith()
     const login = { clientIp: '203.0.113.7', path: '/login' }
     await ask('POST', check, login)

@@ -408,7 +408,7 @@ describe('POST /api/reload', () => {
 })
 
 describe('rules defined in code', () => {
-  it('can neither be read nor edited, and the response states what to do', async () => {
+  it('can be neither read nor edited, and the response explains the fix', async () => {
     const { ask } = await serverWith()
     for (const [method, body] of [['GET'], ['PUT', { rules: [] }], ['DELETE']] as const) {
       const { status, body: problem } = await ask(method, '/api/rule-sets/api', body)

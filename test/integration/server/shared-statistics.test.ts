@@ -222,7 +222,7 @@ describe('values chosen by clients', () => {
 })
 
 describe('permissions', () => {
-  it('are those listed in the guide', async () => {
+  it('match the list in the guide', async () => {
     const server = await stopAfterTest(startRedis())
     const rights = '+evalsha +eval +time +pexpire +exists +@hash +@sortedset +@list'
     await server.call('ACL', 'SETUSER', 'counter', 'on', '>pw', '~shop:*', ...rights.split(' '))

@@ -75,7 +75,7 @@ attributes:
     team: shop`)
   })
 
-  it('is what the yaml package writes, and is read as the value', () => {
+  it('equals the output of the yaml package and parses back to the value', () => {
     let simple = 0
     fc.assert(
       fc.property(

@@ -67,7 +67,7 @@ describe('a rule as a document', () => {
     expect(fromMongo({ _id: 'web/x', ruleSetId: 'api' })).toEqual({ id: 'web/x' })
   })
 
-  it('has a digest that its owner decides about, and not the store', () => {
+  it("has a digest of the author's fields only, without those of the store", () => {
     const rule = { id: 'a', name: 'x' }
     expect(digestOf({ ...rule, version: 7, updatedAt: 'now' })).toBe(digestOf(rule))
     expect(digestOf({ id: 'a', name: 'y' })).not.toBe(digestOf(rule))

@@ -58,7 +58,7 @@ describe.skipIf(mongoKind === undefined)('rules in MongoDB', { timeout: 120_000 
       return () => client.db(database).dropDatabase()
     })
 
-    it('a rule is a document under its own fields, in the collection that others know', async () => {
+    it('a rule is one document with its own fields, in the documented collection', async () => {
       const attributes = { owner: 'ann', limits: [1, 2.5] }
       const rule = {
         id: 'login',
@@ -165,7 +165,7 @@ describe.skipIf(mongoKind === undefined)('rules in MongoDB', { timeout: 120_000 
       expect((await store.putRule('api', { id: 'b', bands }, { by })).document.version).toBe(3)
     })
 
-    it('a document without a rule set is reported, and the others are read', async () => {
+    it('a document without a rule set is reported, and the others are loaded', async () => {
       await store.putRuleSet({ id: 'api', rules: [] }, { by })
       await rules().insertOne({ _id: 'stray' })
       const errors = [{ path: 'stray.ruleSetId', message: 'must be the id of a rule set; received nothing' }]
