@@ -48,7 +48,7 @@ export interface Decision {
   readonly delayMs: number
   /** Why the request was allowed or rejected. */
   readonly reason: Reason
-  /** The rule set that decided; null if there is none. */
+  /** The rule set that decided; null if the request has no rule set. */
   readonly ruleSetId: string | null
   /** The rule of the deciding band; null if no rule applies. */
   readonly ruleId: string | null

@@ -36,7 +36,7 @@ export type ErrorCode = keyof typeof errorCodes
 export interface ValidationIssue {
   /** Where the value is, such as `rules[2].bands[0].capacity`. */
   readonly path: string
-  /** What is wrong there, and what is expected. */
+  /** The problem and the expected value. */
   readonly message: string
 }
 

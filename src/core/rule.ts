@@ -13,15 +13,15 @@ export const algorithmNames = [
 export type AlgorithmName = (typeof algorithmNames)[number]
 
 export const limitScopes = ['GLOBAL', 'IP', 'USER_ID', 'API_KEY', 'COMPOSITE', 'CUSTOM'] as const
-/** What a rule counts by: the source of its key. */
+/** The source of the key of a rule. */
 export type LimitScope = (typeof limitScopes)[number]
 
-/** What happens to requests over the limit: reject them, or delay them until permits are refilled. */
+/** The treatment of requests over the limit: reject them, or delay them until permits are refilled. */
 export type Policy = 'REJECT' | 'WAIT_FOR_REFILL'
 export type OnMissingKey = 'ANONYMOUS' | 'SKIP' | 'DENY'
 export type Mode = 'ENFORCE' | 'SHADOW'
 export type Consistency = 'EXACT' | 'LEASED'
-/** What happens to requests while the store fails: limits in this process, no limits, or rejections. */
+/** The treatment of requests while the store fails: limits in this process, no limits, or rejections. */
 export type OnStoreFailure = 'LOCAL' | 'ALLOW' | 'DENY'
 export type Strategy = 'all' | 'first'
 
@@ -61,7 +61,7 @@ export interface Rule {
   readonly methods: readonly string[]
   /** Conditions that must all hold. */
   readonly when: readonly Condition[]
-  /** What the rule counts by. */
+  /** The source of the key. */
   readonly limitScope: LimitScope
   /** COMPOSITE: the fields that form the key, otherwise empty. */
   readonly compositeKeyFields: readonly string[]
@@ -71,11 +71,11 @@ export interface Rule {
   readonly keyResolver?: string
   /** Requests without the key share one bucket, skip the rule, or are rejected. */
   readonly onMissingKey: OnMissingKey
-  /** The limits, all of which must allow a request. */
+  /** The limits. Every one must allow a request. */
   readonly bands: readonly Band[]
   /** The cost of one request in permits. */
   readonly permits: number
-  /** What happens to requests over the limit. */
+  /** The treatment of requests over the limit. */
   readonly policy: Policy
   /** Default: the value in the configuration. */
   readonly maxWaitMs?: number

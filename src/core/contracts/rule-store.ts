@@ -65,7 +65,7 @@ export interface HistoryEntry {
   readonly at: string
   /** The author, from `Edit.by`. */
   readonly by: string
-  /** What was changed, and how. */
+  /** The kind of change. */
   readonly action: 'PUT_SET' | 'DELETE_SET' | 'PUT_RULE' | 'DELETE_RULE'
   /** The id of the rule set. */
   readonly ruleSetId: string

@@ -63,7 +63,7 @@ interface RuleFields {
   readonly mode?: Mode
   /** Default: `EXACT`. */
   readonly consistency?: Consistency
-  /** What happens to requests while the store fails. Default: the value in the configuration. */
+  /** The treatment of requests while the store fails. Default: the value in the configuration. */
   readonly onStoreFailure?: OnStoreFailure
   /** Enables overrides of the limits of single keys. Default: false. */
   readonly overrides?: boolean
@@ -79,13 +79,13 @@ interface RuleFields {
 export interface RuleInput extends RuleFields {
   /** Unique within the rule set. */
   readonly id: string
-  /** The limits, all of which must allow a request. */
+  /** The limits. Every one must allow a request. */
   readonly bands: readonly BandInput[]
 }
 
 /** A rule outside a rule set, as `createLimiter` takes it. It needs no id, and a single band may be written without `bands`. */
 export interface SingleRuleInput extends RuleFields, Partial<Omit<BandInput, 'algorithm'>> {
-  /** The limits, all of which must allow a request. Alternative to `capacity` and `window`. */
+  /** The limits. Every one must allow a request. Alternative to `capacity` and `window`. */
   readonly bands?: readonly BandInput[]
 }
 
