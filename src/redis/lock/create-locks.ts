@@ -4,10 +4,10 @@ import { connectRedis, type RedisLocation } from '../client/connect-redis.js'
 import type { RedisConnection } from '../client/connection.js'
 import { createHoldable, fairUnsupported, type Holdable } from './holdable.js'
 import { invalid, type LockOptions, lockOptions, quorumOptions, semaphoreOptions } from './options.js'
-import { QuorumLockBackend } from './quorum-backend.js'
+import { quorumBackend } from './quorum-backend.js'
 import { RedisLockBackend } from './redis-backend.js'
 import { callTimeout, createRedisLock, type RedisLock } from './redis-lock.js'
-import { SemaphoreBackend } from './semaphore-backend.js'
+import { semaphoreBackend } from './semaphore-backend.js'
 import { Waiters } from './waiters.js'
 
 /** Options of `quorumLock`. `timeoutMs` applies to each server: default 500, at most a twentieth of the lease, at least 5. */
@@ -63,7 +63,7 @@ export function quorumLock(where: readonly RedisLocation[], options: QuorumOptio
   })
   const members = connections.map((connection) => new RedisLockBackend(connection, prefix))
   return createHoldable({
-    backend: new QuorumLockBackend(members, instanceMs, retryMs),
+    backend: quorumBackend(members, instanceMs, retryMs),
     defaults,
     // Covers acquiring, confirming, and releasing if either fails.
     timeoutMs: (ttlMs) => 4 * instanceMs(ttlMs),
@@ -83,7 +83,7 @@ export function redisSemaphore(where: RedisLocation, options: SemaphoreOptions):
   const { permits, prefix = 'fluxgate', timeoutMs, ...defaults } = options
   const connection = connectRedis(where, timeoutMs)
   return createHoldable({
-    backend: new SemaphoreBackend(connection, prefix, permits),
+    backend: semaphoreBackend(connection, prefix, permits),
     defaults,
     timeoutMs: callTimeout(timeoutMs),
     waiters: new Waiters(connection, false),

@@ -11,7 +11,7 @@ import { type BulkSink, Waiter } from './sink.js'
 export const sendBytes = 48 * 1024
 
 /**
- * Sends commands to one server, in the order of their records and with at maxOutstanding `maxOutstanding` outstanding replies. Replies are
+ * Sends commands to one server, in the order of their records and with at most `maxOutstanding` outstanding replies. Replies are
  * matched to records by their order. The reply to a final ECHO of a random string must be the last one. Otherwise replies
  * and commands did not match, and the counts are not reliable.
  */
