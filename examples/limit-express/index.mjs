@@ -13,7 +13,7 @@ const gate = await createFluxGate({
 })
 
 const app = express()
-app.use(rateLimit({ handler: gate }))
+app.use(rateLimit({ gate }))
 app.get('/', (_request, response) => response.send('Hello.\n'))
 app.post('/login', (_request, response) => response.send('Welcome.\n'))
 

@@ -13,7 +13,7 @@ const gate = await createFluxGate({
 })
 
 const app = new Koa()
-app.use(rateLimit({ handler: gate }))
+app.use(rateLimit({ gate }))
 app.use((context) => {
   context.body = context.path === '/login' ? 'Welcome.\n' : 'Hello.\n'
 })

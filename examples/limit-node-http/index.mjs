@@ -12,7 +12,7 @@ const gate = await createFluxGate({
   },
 })
 
-const limit = rateLimit({ handler: gate })
+const limit = rateLimit({ gate })
 const server = createServer(
   limit((request, response) => response.end(request.url === '/login' ? 'Welcome.\n' : 'Hello.\n')),
 )

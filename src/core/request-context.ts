@@ -3,6 +3,11 @@
  * `onMissingKey` applies.
  */
 export interface RequestContext {
+  /**
+   * The key that rules count, in place of their `limitScope`. Rules of scope GLOBAL ignore it. With an empty string the request
+   * has no key, and each rule's `onMissingKey` applies.
+   */
+  readonly key?: string | undefined
   /** The IP address of the client, for rules of scope IP. */
   readonly clientIp?: string | undefined
   /** The authenticated user, for rules of scope USER_ID. */

@@ -5,11 +5,12 @@ import { withoutOrigin } from '../core/matching/paths/normalise-path.js'
 import type { RequestContext } from '../core/request-context.js'
 import { type ClientIpOf, compileClientIp } from './client-ip/client-ip.js'
 import type { EdgeHeaders, EdgeRequest } from './edge-request.js'
-import type { GuardOptions, GuardOverrides } from './guard-options.js'
+import type { CountedResponse, GuardOptions, GuardOverrides, RejectionHandler } from './guard-options.js'
 import { HeldRequest, HeldRequests } from './held-request.js'
 import { compilePathFilter } from './path-filter.js'
-import { closingProblem, type Problem, problemMediaType, rejectionProblem } from './problem.js'
+import { rejectionProblem } from './problem.js'
 import { RateLimitHeaders } from './rate-limit-headers.js'
+import { closing, ownRejection, type Rejection, rejection } from './rejection.js'
 
 /** The result of `Guard.admit`. */
 export type Outcome =
@@ -20,43 +21,40 @@ export type Outcome =
       readonly headers: Readonly<Record<string, string>>
       /** Undefined if the request was not counted. */
       readonly decision: Decision | undefined
-      /** Refunds the charge. Present if the decision took time: the application may have sent the response before it. */
+      /** Refunds the charge. Present if the charge depends on the response, or if the response may have been sent already. */
       readonly refund?: () => void
     }
   | Rejection
   /** No response can be sent any more. */
   | { readonly kind: 'ABORTED' }
 
-/** The response to a rejected request. */
-export interface Rejection {
-  readonly kind: 'REJECTED'
-  readonly status: number
-  readonly headers: Readonly<Record<string, string>>
-  readonly problem: Problem
-  /** `problem` as JSON. */
-  readonly body: string
-}
-
 const uncounted: Outcome = Object.freeze({ kind: 'ALLOWED', headers: Object.freeze({}), decision: undefined })
 const aborted: Outcome = Object.freeze({ kind: 'ABORTED' })
 
 /** The edge without a framework: a request becomes a context, and the handler's decision becomes headers, a delay or a rejection. */
-export class Guard<Native = unknown> {
+export class Guard<Native = unknown, Reply = unknown> {
+  /** True if charges depend on the response: the adapter then calls `onResponse`. */
+  readonly countsByResponse: boolean
+  /** Sends rejections that have a decision, in place of the adapter. */
+  readonly onRejected: RejectionHandler<Native, Reply> | undefined
   /** True without `trustedProxies`: the framework's own setting then determines the client IP. */
   readonly usesFrameworkIp: boolean
   readonly #handler: Handler
-  readonly #options: GuardOptions<Native>
+  readonly #options: GuardOptions<Native, Reply>
   readonly #clientIpOf: ClientIpOf
   readonly #isLimited: ((path: string) => boolean) | undefined
   readonly #userIdHeader: string | undefined
   readonly #apiKeyHeader: string | undefined
   readonly #headers: RateLimitHeaders
   readonly #hasHooks: boolean
+  readonly #hasOwnRejection: boolean
   readonly #clock: Clock
   readonly #held = new HeldRequests()
 
-  constructor(handler: Handler, options: GuardOptions<Native> = {}) {
+  constructor(handler: Handler, options: GuardOptions<Native, Reply> = {}) {
     this.#handler = handler
+    this.countsByResponse = options.countWhen !== undefined
+    this.onRejected = options.onRejected
     this.usesFrameworkIp = options.trustedProxies === undefined
     this.#options = options
     this.#clientIpOf = compileClientIp(options)
@@ -64,7 +62,9 @@ export class Guard<Native = unknown> {
     this.#userIdHeader = options.userIdHeader?.toLowerCase()
     this.#apiKeyHeader = options.apiKeyHeader?.toLowerCase()
     this.#headers = new RateLimitHeaders(options.headers ?? 'both')
-    this.#hasHooks = options.skip !== undefined || options.customize !== undefined
+    const { skip, customize, key, permits, statusCode, message, onRejected } = options
+    this.#hasHooks = isAnyGiven(skip, customize, key) || typeof permits === 'function'
+    this.#hasOwnRejection = isAnyGiven(statusCode, message, onRejected)
     this.#clock = options.clock ?? systemClock
   }
 
@@ -109,10 +109,14 @@ export class Guard<Native = unknown> {
     native: Native,
     overrides: GuardOverrides | undefined,
   ): Promise<Outcome> {
-    const { skip, customize } = this.#options
+    const { skip, customize, key } = this.#options
     if (skip !== undefined && (await skip(native))) return uncounted
     const customized = (await customize?.(context, native)) ?? context
-    return request.isAborted?.() ? aborted : this.#decide(customized, request, native, overrides)
+    const keyed = key === undefined ? customized : { ...customized, key: (await key(native)) ?? '' }
+    const { permits = this.#options.permits } = overrides ?? noOverrides
+    const cost = typeof permits === 'function' ? await permits(native) : permits
+    if (cost === 0) return uncounted
+    return request.isAborted?.() ? aborted : this.#decide(keyed, request, native, { ...overrides, permits: cost })
   }
 
   #decide(
@@ -123,37 +127,52 @@ export class Guard<Native = unknown> {
   ): Outcome | Promise<Outcome> {
     if (this.#held.isClosed) return closing()
     const { ruleSetId = this.#options.ruleSetId, permits = this.#options.permits } = overrides ?? noOverrides
-    const cost = typeof permits === 'function' ? permits(native) : permits
-    const held = new HeldRequest(this.#held, request, ruleSetId, cost)
+    // A function has been called before.
+    const held = new HeldRequest(this.#held, request, ruleSetId, permits as number | undefined)
     const handler = this.#handler
-    if (handler.decide === undefined) return this.#finish(handler.check(context, held.asOptions()), held, context)
+    if (handler.decide === undefined)
+      return this.#finish(handler.check(context, held.asOptions()), held, context, native)
     const decision = handler.decide(context, held)
-    return decision instanceof Promise || decision.delayMs > 0 || held.departure !== undefined
-      ? this.#finish(decision, held, context)
-      : this.#outcomeOf(decision, held.decidedAt)
+    if (decision instanceof Promise || decision.delayMs > 0 || held.departure !== undefined)
+      return this.#finish(decision, held, context, native)
+    return this.countsByResponse
+      ? this.#refundable(decision, held, context, native, held.decidedAt)
+      : this.#outcomeOf(decision, native, held.decidedAt)
   }
 
   /** Waits for the decision and for the delay of the request. */
-  async #finish(deciding: Decision | Promise<Decision>, held: HeldRequest, context: RequestContext): Promise<Outcome> {
+  async #finish(
+    deciding: Decision | Promise<Decision>,
+    held: HeldRequest,
+    context: RequestContext,
+    native: Native,
+  ): Promise<Outcome> {
     try {
       const decision = await deciding
-      if (!isDelayed(decision, held)) return this.#refundable(decision, held, context, held.decidedAt)
+      if (!isDelayed(decision, held)) return this.#refundable(decision, held, context, native, held.decidedAt)
       const departure = await held.wait(decision.delayMs, this.#clock)
       if (departure === 'CLOSED' || (departure === 'ABORTED' && held.isClosed)) return closing()
-      return departure === 'ABORTED' ? aborted : this.#refundable(decision, held, context)
+      return departure === 'ABORTED' ? aborted : this.#refundable(decision, held, context, native)
     } finally {
       this.#held.remove(held)
     }
   }
 
-  #refundable(decision: Decision, held: HeldRequest, context: RequestContext, nowMs?: number): Outcome {
-    const outcome = this.#outcomeOf(decision, nowMs)
-    return outcome.kind === 'ALLOWED' ? { ...outcome, refund: () => this.#refund(decision, held, context) } : outcome
+  #refundable(
+    decision: Decision,
+    held: HeldRequest,
+    context: RequestContext,
+    native: Native,
+    nowMs?: number,
+  ): Outcome | Promise<Outcome> {
+    const outcome = this.#outcomeOf(decision, native, nowMs)
+    if (outcome instanceof Promise || outcome.kind !== 'ALLOWED') return outcome
+    return { ...outcome, refund: () => void this.#refund(decision, held, context) }
   }
 
   /**
-   * Refunds the charge of a request that gets no response. A degraded decision was not charged to the store. If the refund
-   * fails, the permits return by refill: the request has no response left that could report the error.
+   * Refunds the charge of a request that does not count. A degraded decision was not charged to the store. If the refund fails,
+   * the permits return by refill: there is no response left that could report the error.
    */
   async #refund({ degraded }: Decision, { ruleSetId, permits }: HeldRequest, context: RequestContext): Promise<void> {
     if (degraded) return
@@ -163,13 +182,32 @@ export class Guard<Native = unknown> {
   }
 
   /** `nowMs` is the store's time where it is known, because clocks of processes may differ. */
-  #outcomeOf(decision: Decision, nowMs = this.#clock.now()): Outcome {
+  #outcomeOf(decision: Decision, native: Native, nowMs = this.#clock.now()): Outcome | Promise<Outcome> {
     const headers = this.#headers.of(decision, nowMs)
-    return decision.allowed ? { kind: 'ALLOWED', headers, decision } : rejection(rejectionProblem(decision), headers)
+    if (decision.allowed) return { kind: 'ALLOWED', headers, decision }
+    return this.#hasOwnRejection
+      ? ownRejection(this.#options, decision, headers, native)
+      : rejection(rejectionProblem(decision), headers, decision)
+  }
+
+  /** Refunds a request whose response does not count. Never throws: the response has been sent. */
+  async onResponse(outcome: Outcome, status: number, native: Native): Promise<void> {
+    if (outcome.kind !== 'ALLOWED' || outcome.decision === undefined) return
+    const response: CountedResponse = { status, decision: outcome.decision }
+    try {
+      if ((await this.#options.countWhen?.(response, native)) === false) outcome.refund?.()
+    } catch (error) {
+      process.emitWarning(error instanceof Error ? error : String(error))
+    }
   }
 }
 
+const isAnyGiven = (...options: readonly unknown[]): boolean => options.some((option) => option !== undefined)
+
 const noOverrides: GuardOverrides = Object.freeze({})
+
+/** Captured when this module is loaded, because fake timers of tests replace the global function. */
+const { queueMicrotask } = globalThis
 
 /** Passes on the outcome of a decision that took time, and refunds the charge if no response can be sent any more. */
 export function onAdmitted(
@@ -192,16 +230,6 @@ export function refundIfAborted(outcome: Outcome, isAborted: boolean): Outcome {
 /** True if the request has to wait: for its delay, or behind others in a waiting room. */
 const isDelayed = ({ allowed, delayMs }: Decision, { departure }: HeldRequest): boolean =>
   allowed && (delayMs > 0 || departure !== undefined)
-
-const closing = (): Outcome => rejection(closingProblem(), { 'Retry-After': '1' })
-
-const rejection = (problem: Problem, headers: Readonly<Record<string, string>>): Outcome => ({
-  kind: 'REJECTED',
-  status: problem.status,
-  headers: { ...headers, 'Content-Type': problemMediaType },
-  problem,
-  body: `${JSON.stringify(problem)}\n`,
-})
 
 /** Undefined for a missing or empty header. */
 function textOf(value: EdgeHeaders[string]): string | undefined {

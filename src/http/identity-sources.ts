@@ -4,7 +4,10 @@ import { eachInSteps, finish, inSlices, manyPerStep, type Steps } from '../core/
 import type { GuardOptions } from './guard-options.js'
 
 /** The options that provide identities of requests. */
-export type IdentitySources = Pick<GuardOptions, 'userIdHeader' | 'apiKeyHeader'> & { readonly customize?: unknown }
+export type IdentitySources = Pick<GuardOptions, 'userIdHeader' | 'apiKeyHeader'> & {
+  readonly customize?: unknown
+  readonly key?: unknown
+}
 
 /** Rule sets that may change, such as the rule sets of a gate. */
 export interface WatchedRules {
@@ -55,7 +58,8 @@ function warnOnce(warned: Set<string>, message: string): void {
 
 function problemsOf(rule: Rule, sources: IdentitySources): readonly string[] {
   if (!rule.enabled || sources.customize !== undefined) return []
-  const fields = keyFieldsOf(rule)
+  // `key` replaces the identities that rules count by, but not those in their conditions.
+  const fields = sources.key === undefined ? keyFieldsOf(rule) : []
   return identities.flatMap(({ field, condition, option, what }) => {
     const isCounted = fields.includes(field)
     if (sources[option] !== undefined || !(isCounted || rule.when.some((one) => one.field === condition))) return []

@@ -5,7 +5,7 @@ import { policyName, secondsUp } from './rate-limit-headers.js'
 export interface Problem {
   readonly type: string
   readonly title: string
-  readonly status: 429 | 503
+  readonly status: number
   readonly detail: string
   /** The bands that reject the request, as `<rule>.<label>`. */
   readonly 'violated-policies'?: readonly string[]

@@ -1,34 +1,44 @@
 /** Entry `fluxgate-js/fastify`: plugin for Fastify 5. */
-import type { ContextCustomizer, GuardOptions } from '../http/guard-options.js'
-import { type FastifyHook, type FastifyRequest, type FastifyRoute, limitReply } from './fastify/request-hook.js'
+import type { GuardOptions } from '../http/guard-options.js'
+import { configInvalid } from '../validation/config-invalid.js'
+import { wrongValue } from '../validation/kind.js'
+import {
+  type FastifyHook,
+  type FastifyReply,
+  type FastifyRequest,
+  type FastifyRoute,
+  limitReply,
+} from './fastify/request-hook.js'
 import { RouteScopes } from './fastify/route-scopes.js'
 import type { HandledLimit, RateLimitOptions, SingleLimit } from './limits/create-guard.js'
 import { type RouteGuard, type RouteLimit, RouteLimits } from './limits/route-limits.js'
 
-export type { ContextCustomizer, FastifyApp, FastifyRateLimitOptions, FastifyRequest, RateLimitOptions, RouteLimit }
+export type { ContextCustomizer, CountedResponse, RejectionMessage } from '../http/guard-options.js'
+export type { FastifyApp, FastifyRateLimitOptions, FastifyReply, FastifyRequest, RateLimitOptions, RouteLimit }
 
-/** Declares a hook as a method, whose parameters are bivariant, so that hooks may use Fastify's own request type. */
-type Hook<F extends (...args: never[]) => unknown> = { hook(...args: Parameters<F>): ReturnType<F> }['hook']
+/** The functions of an option as methods, whose parameters are bivariant, so that hooks may use Fastify's own types. */
+type Bivariant<T> = T extends (...args: infer Args) => infer Result ? { method(...args: Args): Result }['method'] : T
 
-type Hooks = {
-  /** The cost of a request, multiplied by the rule's `permits`. Default 1. */
-  readonly permits?: number | Hook<(request: FastifyRequest) => number> | undefined
-  /** Returns true for requests that are neither limited nor counted. */
-  readonly skip?: Hook<(request: FastifyRequest) => boolean | Promise<boolean>> | undefined
-  /** Returns another context for the decision, or undefined to keep the given one. */
-  readonly customize?: Hook<ContextCustomizer<FastifyRequest>> | undefined
-}
+type EdgeOptions = GuardOptions<FastifyRequest, FastifyReply>
 
 /** Options of the plugin: the limit, and how requests are read and rejected. */
-type FastifyRateLimitOptions = Omit<GuardOptions<FastifyRequest>, keyof Hooks> & Hooks & (SingleLimit | HandledLimit)
+type FastifyRateLimitOptions = { readonly [Name in keyof EdgeOptions]: Bivariant<EdgeOptions[Name]> } & {
+  /**
+   * The Fastify hook in which requests are limited. `preHandler` runs after the body has been parsed and validated, for a `key`
+   * or `permits` that depend on it. Default `onRequest`.
+   */
+  readonly hook?: 'onRequest' | 'preHandler' | undefined
+} & (SingleLimit | HandledLimit)
 
 /** The part of a Fastify instance that the plugin uses. */
 interface FastifyApp {
-  addHook(name: 'onRequest', hook: FastifyHook<FastifyRequest>): unknown
+  addHook(name: 'onRequest' | 'preHandler', hook: FastifyHook<FastifyRequest>): unknown
   addHook(name: 'onRoute', hook: (route: FastifyRoute) => void): unknown
   addHook(name: 'onReady' | 'preClose', hook: (done: () => void) => void): unknown
   decorate(name: symbol, value: unknown): unknown
   hasDecorator(name: symbol): boolean
+  decorateRequest(name: 'rateLimit', value: null): unknown
+  hasRequestDecorator(name: 'rateLimit'): boolean
   printRoutes(): string
   hasRoute(route: { method: 'GET'; url: string }): boolean
   readonly initialConfig: object
@@ -39,7 +49,7 @@ const limited = Symbol('fluxgate.limited')
 
 /**
  * Fastify plugin that limits all routes of the application. A route may have its own limit in `config.rateLimit`. Rejected
- * requests get 429 with a problem document; allowed ones get rate limit headers.
+ * requests get 429 with a problem document; allowed ones get rate limit headers. The decision is in `request.rateLimit`.
  *
  * @example
  * await app.register(rateLimit, { capacity: 100, window: '1m' })
@@ -63,12 +73,18 @@ export const rateLimit = Object.assign(
   },
 )
 
-function limit(app: FastifyApp, options: RateLimitOptions<FastifyRequest>): void {
-  const limits = new RouteLimits(options)
+function limit(app: FastifyApp, { hook = 'onRequest', ...options }: FastifyRateLimitOptions): void {
+  if (hook !== 'onRequest' && hook !== 'preHandler')
+    throw configInvalid('Options of rateLimit', [
+      { path: 'hook', message: wrongValue(hook, "'onRequest' or 'preHandler'") },
+    ])
+  const limits = new RouteLimits(options as RateLimitOptions<FastifyRequest, FastifyReply>)
+  // Added here, so that all requests have the same hidden class.
+  if (!app.hasRequestDecorator('rateLimit')) app.decorateRequest('rateLimit', null)
   const isStacked = app.hasDecorator(limited)
   if (!isStacked) app.decorate(limited, true)
   const guardOf = watchRoutes(app, limits)
-  app.addHook('onRequest', (request, reply, done) => {
+  app.addHook(hook, (request, reply, done) => {
     const routeGuard = guardOf(request)
     if (routeGuard === undefined) done()
     else limitReply(routeGuard, request, reply, isStacked, done)
@@ -84,9 +100,9 @@ function limit(app: FastifyApp, options: RateLimitOptions<FastifyRequest>): void
  * options of a request on each access, which is expensive. If every route has been seen through `onRoute` and none has its own
  * limit, requests skip that access.
  */
-function watchRoutes(app: FastifyApp, limits: RouteLimits<FastifyRequest>) {
+function watchRoutes(app: FastifyApp, limits: RouteLimits<FastifyRequest, FastifyReply>) {
   const scopes = new RouteScopes(exposesHead(app), (url) => app.hasRoute({ method: 'GET', url }))
-  const guardOfRoute = (route: FastifyRoute): RouteGuard<FastifyRequest> | undefined =>
+  const guardOfRoute = (route: FastifyRoute): RouteGuard<FastifyRequest, FastifyReply> | undefined =>
     limits.guardOf(limitOf(route), () => scopes.of(route))
   const seesAllRoutes = app.printRoutes() === '(empty tree)'
   const routes: FastifyRoute[] = []

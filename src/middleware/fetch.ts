@@ -1,9 +1,10 @@
 /** Entry `fluxgate-js/fetch`: for servers that map a `Request` to a `Response`. */
-import { refundIfAborted } from '../http/guard.js'
+import { FluxGateError } from '../core/errors.js'
+import { type Outcome, refundIfAborted } from '../http/guard.js'
 import { fetchEdge, rejectionResponse, withHeaders } from './edge/fetch-edge.js'
 import { createGuard, type RateLimitOptions } from './limits/create-guard.js'
 
-export type { ContextCustomizer } from '../http/guard-options.js'
+export type { ContextCustomizer, CountedResponse, RejectionMessage } from '../http/guard-options.js'
 export type { FetchOrigin, FetchRateLimit, FetchRateLimitOptions, RateLimitOptions, RemoteAddressOf }
 
 /** The origin of a request, which the runtime knows but the `Request` does not contain. */
@@ -16,14 +17,17 @@ interface FetchOrigin {
 type RemoteAddressOf = (request: Request, ...rest: never[]) => string | undefined
 
 /** Options of the rate limiter: the limit, and how requests are read and rejected. */
-type FetchRateLimitOptions = RateLimitOptions<Request> & {
+type FetchRateLimitOptions = RateLimitOptions<Request, Response> & {
   /** Returns the socket's remote address from the arguments that the runtime passes to a wrapped handler. */
   readonly remoteAddress?: RemoteAddressOf | undefined
 }
 
 /** A rate limiter for handlers of `Request` and `Response`. */
 interface FetchRateLimit {
-  /** Resolves with the response to a rejected request, or with null if the request is allowed. */
+  /**
+   * Resolves with the response to a rejected request, or with null if the request is allowed. Rejects if `countWhen` is set,
+   * which needs the response to allowed requests: use `wrap`.
+   */
   (request: Request, origin?: FetchOrigin): Promise<Response | null>
   /** Wraps a handler, which then receives only allowed requests. Its responses get rate limit headers. */
   wrap<Rest extends unknown[]>(
@@ -35,6 +39,7 @@ interface FetchRateLimit {
 
 /**
  * Creates a rate limit for fetch-style handlers. Call it with a request to get a 429 response or null, or wrap a handler.
+ * `onRejected` receives the default response as its reply, and returns the response to send.
  *
  * @throws FluxGateError if an option is unknown or invalid
  * @example
@@ -43,25 +48,49 @@ interface FetchRateLimit {
  */
 export function rateLimit(options: FetchRateLimitOptions): FetchRateLimit {
   const { remoteAddress: remoteAddressOf, ...others } = options ?? {}
-  const { guard, close } = createGuard<Request>(options && (others as RateLimitOptions<Request>))
+  const { guard, close } = createGuard(options && (others as RateLimitOptions<Request, Response>))
   const admit = async (request: Request, rest: readonly unknown[]) => {
     const address = remoteAddressOf?.(request, ...(rest as never[])) ?? remoteAddressIn(rest[0])
     const outcome = await guard.admit(fetchEdge(request, address), request)
     return refundIfAborted(outcome, request.signal.aborted)
   }
+  const reject = async (outcome: Exclude<Outcome, { kind: 'ALLOWED' }>, request: Request): Promise<Response> => {
+    const response = rejectionResponse(outcome, request.method)
+    if (guard.onRejected === undefined || outcome.kind === 'ABORTED' || outcome.decision === undefined) return response
+    const own = (await guard.onRejected(outcome.decision, request, response)) as Response | undefined
+    return own === undefined ? response : withHeaders(own, outcome.headers)
+  }
   const limit = async (request: Request, origin?: FetchOrigin): Promise<Response | null> => {
+    if (guard.countsByResponse) throw responseUnknown()
     const outcome = await admit(request, [origin])
-    return outcome.kind === 'ALLOWED' ? null : rejectionResponse(outcome, request.method)
+    return outcome.kind === 'ALLOWED' ? null : reject(outcome, request)
   }
   const wrap: FetchRateLimit['wrap'] =
     (handler) =>
     async (request, ...rest) => {
       const outcome = await admit(request, rest)
-      if (outcome.kind !== 'ALLOWED') return rejectionResponse(outcome, request.method)
-      return withHeaders(await handler(request, ...rest), outcome.headers)
+      if (outcome.kind !== 'ALLOWED') return reject(outcome, request)
+      if (!guard.countsByResponse) return withHeaders(await handler(request, ...rest), outcome.headers)
+      let status = failedStatus
+      try {
+        const response = withHeaders(await handler(request, ...rest), outcome.headers)
+        status = response.status
+        return response
+      } finally {
+        await guard.onResponse(outcome, status, request)
+      }
     }
   return Object.assign(limit, { wrap, close })
 }
+
+/** The status that runtimes send if a handler throws. */
+const failedStatus = 500
+
+const responseUnknown = (): FluxGateError =>
+  new FluxGateError(
+    'FLUXGATE_ARGUMENT_INVALID',
+    'countWhen needs the response to allowed requests, which limit(request) does not see. Use limit.wrap(handler).',
+  )
 
 function remoteAddressIn(origin: unknown): string | undefined {
   const address = (origin as FetchOrigin | null | undefined)?.remoteAddress

@@ -1,11 +1,12 @@
 /** Entry `fluxgate-js/hono`: middleware for Hono. */
 import { type Guard, type Outcome, refundIfAborted } from '../http/guard.js'
 import { mergeHeaders } from '../http/rate-limit-headers.js'
+import type { Rejection } from '../http/rejection.js'
 import { fetchEdge, rejectionResponse, withHeaders } from './edge/fetch-edge.js'
-import { closesConnection, NodeEdge, type NodeRequest, type NodeResponse } from './edge/node-edge.js'
+import { closesConnection, countResponse, NodeEdge, type NodeRequest, type NodeResponse } from './edge/node-edge.js'
 import { createGuard, type RateLimitOptions } from './limits/create-guard.js'
 
-export type { ContextCustomizer } from '../http/guard-options.js'
+export type { ContextCustomizer, CountedResponse, RejectionMessage } from '../http/guard-options.js'
 export type { HonoContext, HonoRateLimit, HonoRateLimitOptions, RateLimitOptions }
 
 /** The part of a Hono context that is used. */
@@ -13,12 +14,15 @@ interface HonoContext {
   readonly req: { readonly raw: Request }
   readonly env: unknown
   res: Response
+  set(key: string, value: unknown): unknown
+  status(status: never): unknown
+  header(name: string, value: string): unknown
 }
 
 type Next = () => Promise<void>
 
 /** Options of the middleware: the limit, and how requests are read and rejected. */
-type HonoRateLimitOptions<Context extends HonoContext> = RateLimitOptions<Context> & {
+type HonoRateLimitOptions<Context extends HonoContext> = RateLimitOptions<Context, Context> & {
   /** Returns the socket's remote address, for runtimes other than `@hono/node-server`. */
   readonly remoteAddress?: ((context: Context) => string | undefined) | undefined
 }
@@ -41,6 +45,7 @@ const noBindings: NodeBindings = {}
 
 /**
  * Creates a rate limiting middleware. Rejected requests get 429 with a problem document; allowed ones get rate limit headers.
+ * The decision is in `c.get('rateLimit')`. Hooks receive the context; `onRejected` returns the response.
  *
  * @throws FluxGateError if an option is unknown or invalid
  * @example
@@ -50,7 +55,7 @@ export function rateLimit<Context extends HonoContext = HonoContext>(
   options: HonoRateLimitOptions<Context>,
 ): HonoRateLimit<Context> {
   const { remoteAddress: remoteAddressOf, ...others } = options ?? {}
-  const { guard, close } = createGuard<Context>(options && (others as RateLimitOptions<Context>))
+  const { guard, close } = createGuard(options && (others as RateLimitOptions<Context, Context>))
   const middleware = (context: Context, next: Next): Promise<Response | undefined> => {
     const bindings = (context.env ?? noBindings) as NodeBindings
     const { incoming, outgoing } = bindings.server ?? bindings
@@ -58,13 +63,20 @@ export function rateLimit<Context extends HonoContext = HonoContext>(
       return limitFetch(guard, remoteAddressOf?.(context), context, next)
     const edge = new NodeEdge(incoming, outgoing)
     const outcome = guard.admit(edge, context)
-    return outcome instanceof Promise ? settleLater(outcome, edge, next) : settle(outcome, edge, next)
+    return outcome instanceof Promise
+      ? settleLater(guard, outcome, edge, context, next)
+      : settle(guard, outcome, edge, context, next)
   }
   return Object.assign(middleware, { close })
 }
 
-const settleLater = async (admitted: Promise<Outcome>, edge: NodeEdge, next: Next) =>
-  settle(refundIfAborted(await admitted, edge.isAborted()), edge, next)
+const settleLater = async <Context extends HonoContext>(
+  guard: Guard<Context, Context>,
+  admitted: Promise<Outcome>,
+  edge: NodeEdge,
+  context: Context,
+  next: Next,
+) => settle(guard, refundIfAborted(await admitted, edge.isAborted()), edge, context, next)
 
 /** The spelling of the Fetch API. Node would convert each name for every request, which costs more than the decision. */
 const lowerCase: Readonly<Record<string, string>> = {
@@ -76,16 +88,37 @@ const lowerCase: Readonly<Record<string, string>> = {
 }
 
 /** Sets the headers on the response of Node, because adding them to Hono's own response would copy it. */
-function settle(outcome: Outcome, { request, response }: NodeEdge, next: Next): Promise<Response | undefined> {
+function settle<Context extends HonoContext>(
+  guard: Guard<Context, Context>,
+  outcome: Outcome,
+  { request, response }: NodeEdge,
+  context: Context,
+  next: Next,
+): Promise<Response | undefined> {
   if (outcome.kind === 'ABORTED') return Promise.resolve(alreadySent())
   const headers = mergeHeaders(outcome.headers, response, outcome.kind === 'REJECTED')
+  if (outcome.decision !== undefined) context.set('rateLimit', outcome.decision)
   if (outcome.kind === 'ALLOWED') {
     for (const name in headers) response.setHeader(lowerCase[name] ?? name, headers[name] as string)
+    if (guard.countsByResponse) countResponse(guard, context, outcome, response)
     return next().then(nothing)
   }
   const connection = closesConnection(request) ? { Connection: 'close' } : {}
-  const rejection = { ...outcome, headers: { ...headers, ...connection } }
-  return Promise.resolve(rejectionResponse(rejection, request.method ?? 'GET'))
+  return rejected(guard, { ...outcome, headers: { ...headers, ...connection } }, context, request.method ?? 'GET')
+}
+
+async function rejected<Context extends HonoContext>(
+  { onRejected }: Guard<Context, Context>,
+  rejection: Rejection,
+  context: Context,
+  method: string,
+): Promise<Response> {
+  const { status, headers, decision } = rejection
+  if (onRejected === undefined || decision === undefined) return rejectionResponse(rejection, method)
+  context.status(status as never)
+  for (const name in headers) context.header(name, headers[name] as string)
+  const response = (await onRejected(decision, context, context)) as Response | undefined
+  return response ?? rejectionResponse(rejection, method)
 }
 
 /** A middleware that has called `next` returns nothing. */
@@ -98,16 +131,19 @@ const nothing = (): undefined => undefined
 const alreadySent = (): Response => new Response(null, { headers: { 'x-hono-already-sent': 'true' } }).clone()
 
 async function limitFetch<Context extends HonoContext>(
-  guard: Guard<Context>,
+  guard: Guard<Context, Context>,
   remoteAddress: string | undefined,
   context: Context,
   next: Next,
 ) {
   const edge = fetchEdge(context.req.raw, remoteAddress)
   const outcome = refundIfAborted(await guard.admit(edge, context), context.req.raw.signal.aborted)
-  if (outcome.kind !== 'ALLOWED') return rejectionResponse(outcome, edge.method)
+  if (outcome.kind === 'ABORTED') return rejectionResponse(outcome, edge.method)
+  if (outcome.decision !== undefined) context.set('rateLimit', outcome.decision)
+  if (outcome.kind === 'REJECTED') return rejected(guard, outcome, context, edge.method)
   await next()
   const response = withHeaders(context.res, outcome.headers)
   if (response !== context.res) context.res = response
+  if (guard.countsByResponse) await guard.onResponse(outcome, response.status, context)
   return undefined
 }

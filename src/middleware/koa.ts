@@ -1,9 +1,16 @@
 /** Entry `fluxgate-js/koa`: middleware for Koa. */
 import { refundIfAborted } from '../http/guard.js'
-import { closesConnection, NodeEdge, type NodeRequest, type NodeResponse, setHeaders } from './edge/node-edge.js'
+import {
+  closesConnection,
+  countResponse,
+  NodeEdge,
+  type NodeRequest,
+  type NodeResponse,
+  setHeaders,
+} from './edge/node-edge.js'
 import { createGuard, type RateLimitOptions } from './limits/create-guard.js'
 
-export type { ContextCustomizer } from '../http/guard-options.js'
+export type { ContextCustomizer, CountedResponse, RejectionMessage } from '../http/guard-options.js'
 export type { KoaContext, KoaRateLimit, RateLimitOptions }
 
 /** The part of a Koa context that is used. */
@@ -11,6 +18,8 @@ interface KoaContext {
   readonly req: NodeRequest
   readonly res: NodeResponse
   readonly originalUrl: string
+  // biome-ignore lint/suspicious/noExplicitAny: the type of the state is defined by the application
+  state: any
   status: number
   body: unknown
   respond?: boolean | undefined
@@ -26,13 +35,14 @@ interface KoaRateLimit<Context extends KoaContext> {
 
 /**
  * Creates a rate limiting middleware. Rejected requests get 429 with a problem document; allowed ones get rate limit headers.
+ * The decision is in `ctx.state.rateLimit`. Hooks receive the context, `onRejected` as request and as reply.
  *
  * @throws FluxGateError if an option is unknown or invalid
  * @example
  * app.use(rateLimit({ capacity: 100, window: '1m' }))
  */
 export function rateLimit<Context extends KoaContext = KoaContext>(
-  options: RateLimitOptions<Context>,
+  options: RateLimitOptions<Context, Context>,
 ): KoaRateLimit<Context> {
   const { guard, close } = createGuard(options)
   const middleware = async (context: Context, next: () => Promise<unknown>): Promise<unknown> => {
@@ -45,7 +55,9 @@ export function rateLimit<Context extends KoaContext = KoaContext>(
       return
     }
     setHeaders(res, outcome)
+    if (outcome.decision !== undefined) context.state.rateLimit = outcome.decision
     if (outcome.kind === 'ALLOWED') {
+      if (guard.countsByResponse) countResponse(guard, context, outcome, res)
       try {
         return await next()
       } catch (error) {
@@ -55,7 +67,9 @@ export function rateLimit<Context extends KoaContext = KoaContext>(
     }
     if (closesConnection(req)) context.set({ Connection: 'close' })
     context.status = outcome.status
-    context.body = outcome.body
+    if (guard.onRejected !== undefined && outcome.decision !== undefined)
+      await guard.onRejected(outcome.decision, context, context)
+    else context.body = outcome.body
   }
   return Object.assign(middleware, { close })
 }

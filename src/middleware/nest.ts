@@ -1,17 +1,27 @@
 /** Entry `fluxgate-js/nest`: guard, module and decorators for NestJS. */
 import { refundIfAborted } from '../http/guard.js'
 import { mergeHeaders } from '../http/rate-limit-headers.js'
-import { closesConnection, frameworkIp, NodeEdge, type NodeRequest, type NodeResponse } from './edge/node-edge.js'
+import {
+  closesConnection,
+  countResponse,
+  frameworkIp,
+  NodeEdge,
+  type NodeRequest,
+  type NodeResponse,
+} from './edge/node-edge.js'
 import type { RateLimitOptions } from './limits/create-guard.js'
 import { type RouteLimit, RouteLimits } from './limits/route-limits.js'
+import { setDecision } from './nest/limit-decision.js'
 import { limitOf, type RateLimitDecorator, setLimit } from './nest/limit-metadata.js'
 import { type CountedRequest, limitUnguarded, type NestHttpAdapter } from './nest/unguarded-requests.js'
 
-export type { ContextCustomizer } from '../http/guard-options.js'
+export type { ContextCustomizer, CountedResponse, RejectionMessage } from '../http/guard-options.js'
+export { RateLimitDecision } from './nest/limit-decision.js'
 export type {
   NestContext,
   NestHttpAdapter,
   NestRequest,
+  NestResponse,
   PlaceDecorator,
   RateLimitAsyncOptions,
   RateLimitDecorator,
@@ -38,6 +48,8 @@ type NestResponse = NodeResponse & {
   /** Fastify: true if the reply was sent or hijacked. */
   readonly sent?: boolean
   header(name: string, value: string): unknown
+  /** Fastify only. */
+  code?(status: number): unknown
 }
 
 /**
@@ -52,11 +64,11 @@ export const RateLimit = <Native extends NestRequest = NestRequest>(
 export const SkipRateLimit = (): RateLimitDecorator => setLimit(false)
 
 /** Guard that limits requests. Throws an `HttpException` with a problem document for rejected ones, so that filters see it. */
-export class RateLimitGuard<Native extends NestRequest = NestRequest> {
-  readonly #limits: RouteLimits<Native>
+export class RateLimitGuard<Native extends NestRequest = NestRequest, Reply extends object = NestResponse> {
+  readonly #limits: RouteLimits<Native, Reply>
   readonly #countedBy = Symbol('fluxgate.countedBy')
 
-  constructor(options: RateLimitOptions<Native>) {
+  constructor(options: RateLimitOptions<Native, Reply>) {
     this.#limits = new RouteLimits(options)
   }
 
@@ -75,15 +87,26 @@ export class RateLimitGuard<Native extends NestRequest = NestRequest> {
     const edge = new NodeEdge(raw, response.raw ?? response, frameworkIp(guard, request), request.originalUrl)
     const admitted = await guard.admit(edge, request, overrides)
     const outcome = refundIfAborted(admitted, response.sent === true || edge.isAborted())
-    // Ends the handling of the request. One promise per request: a shared one would keep all of them in memory.
-    if (outcome.kind === 'ABORTED') return new Promise<boolean>(() => {})
+    if (outcome.kind === 'ABORTED') return unanswered()
     const headers = mergeHeaders(outcome.headers, response, outcome.kind === 'REJECTED')
-    for (const name in headers) response.header(name, headers[name] as string)
-    if (outcome.kind === 'ALLOWED') return true
+    for (const name in headers) if (name !== 'Content-Type') response.header(name, headers[name] as string)
+    if (outcome.decision !== undefined) setDecision(raw, outcome.decision)
+    if (outcome.kind === 'ALLOWED') {
+      if (guard.countsByResponse) countResponse(guard, request, outcome, edge.response)
+      return true
+    }
     if (closesConnection(raw)) response.header('Connection', 'close')
+    const { decision, content, status } = outcome
+    if (guard.onRejected !== undefined && decision !== undefined) {
+      setStatus(response, status)
+      await guard.onRejected(decision, request, response as unknown as Reply)
+      return unanswered()
+    }
+    // Nest sends the content as JSON, also if it is a string.
+    if (typeof content === 'object') response.header('Content-Type', outcome.headers['Content-Type'] as string)
     // Exception filters test for Nest's own class. Imported on demand, so that this entry loads without Nest.
     const { HttpException } = await import('@nestjs/common')
-    throw new HttpException(outcome.problem, outcome.status)
+    throw new HttpException(content, status)
   }
 
   /**
@@ -106,10 +129,21 @@ export class RateLimitGuard<Native extends NestRequest = NestRequest> {
   }
 }
 
+/** Ends the handling of a request. One promise per request: a shared one would keep all of them in memory. */
+const unanswered = (): Promise<boolean> => new Promise(() => {})
+
+/** Fastify takes the status in `code`, Express in `statusCode`. */
+function setStatus(response: NestResponse, status: number): void {
+  if (response.raw === undefined) response.statusCode = status
+  else response.code?.(status)
+}
+
 /** Options of `RateLimitModule.forRootAsync`. */
-interface RateLimitAsyncOptions<Native extends NestRequest = NestRequest> {
+interface RateLimitAsyncOptions<Native extends NestRequest = NestRequest, Reply extends object = NestResponse> {
   /** Returns the options. Receives the providers of `inject`. */
-  readonly useFactory: (...dependencies: never[]) => RateLimitOptions<Native> | Promise<RateLimitOptions<Native>>
+  readonly useFactory: (
+    ...dependencies: never[]
+  ) => RateLimitOptions<Native, Reply> | Promise<RateLimitOptions<Native, Reply>>
   /** Tokens of the providers to pass to `useFactory`. */
   readonly inject?: unknown[]
   /** Modules that export these providers. */
@@ -169,17 +203,19 @@ function onAdapter(host: HttpAdapterHost, listener: (adapter: NestHttpAdapter) =
 // biome-ignore lint/complexity/noStaticOnlyClass: Nest modules are classes
 export class RateLimitModule {
   /** Registers one guard for the whole application. */
-  static forRoot<Native extends NestRequest = NestRequest>(options: RateLimitOptions<Native>): DynamicModule {
+  static forRoot<Native extends NestRequest = NestRequest, Reply extends object = NestResponse>(
+    options: RateLimitOptions<Native, Reply>,
+  ): DynamicModule {
     return RateLimitModule.forRootAsync({ useFactory: () => options })
   }
 
   /** Like `forRoot`, with options from a factory that may inject dependencies. */
-  static forRootAsync<Native extends NestRequest = NestRequest>({
+  static forRootAsync<Native extends NestRequest = NestRequest, Reply extends object = NestResponse>({
     useFactory,
     inject = [],
     imports = [],
-  }: RateLimitAsyncOptions<Native>): DynamicModule {
-    const open = async (host: HttpAdapterHost, ...dependencies: unknown[]): Promise<RateLimitGuard<Native>> => {
+  }: RateLimitAsyncOptions<Native, Reply>): DynamicModule {
+    const open = async (host: HttpAdapterHost, ...dependencies: unknown[]): Promise<RateLimitGuard<Native, Reply>> => {
       const guard = new RateLimitGuard(await useFactory(...(dependencies as never[])))
       onAdapter(host, (adapter) => guard.limitUnguarded(adapter))
       return guard

@@ -6,10 +6,11 @@ import { maxCapacity } from '../rule.js'
 /** Null members count as absent. */
 export function checkContext(context: RequestContext): RequestContext {
   if (typeof context !== 'object' || context === null) throw contextInvalid('The context', context, 'an object')
-  const { path, method, clientIp } = context
+  const { path, method, clientIp, key } = context
   if (typeof path !== 'string' && path != null) throw contextInvalid('path', path, 'a string')
   if (typeof method !== 'string' && method != null) throw contextInvalid('method', method, 'a string')
   if (typeof clientIp !== 'string' && clientIp != null) throw contextInvalid('clientIp', clientIp, 'a string')
+  if (typeof key !== 'string' && key != null) throw contextInvalid('key', key, 'a string')
   return context
 }
 

@@ -87,8 +87,10 @@ function* planSteps(ruleSet: RuleSet, options: SnapshotOptions): Steps<Plan> {
 /** For a single rule that applies to every request: there is nothing to match. */
 function singleCharges({ rule, keyOf, charge }: CompiledRule): Plan['charges'] {
   const { group, maxWaitTicks, policy, shadow } = charge
+  const isGlobal = rule.limitScope === 'GLOBAL'
   return (context, permits) => {
-    const key = keyOf(context) ?? missingKey(rule)
+    const { key: given } = context
+    const key = (given == null || isGlobal ? keyOf(context) : given || undefined) ?? missingKey(rule)
     if (key === undefined) return none
     if (key === denied) return new MissingKey(rule)
     return [{ group, key, permits: permits * rule.permits, maxWaitTicks, policy, shadow }]
@@ -104,6 +106,7 @@ function* matchedCharges(
   const onlyFirst = strategy === 'first'
 
   const chargesFor = (context: RequestContext, permits: number, path: string, reading?: string) => {
+    const { key: given } = context
     const matches = matcher.match(context, path)
     if (matches.length === 0) return none
     const charges: Charge[] = []
@@ -112,7 +115,8 @@ function* matchedCharges(
       const { keyOf, charge } = byRank[rank] as CompiledRule
       const isPlainMatch = pathVariables === undefined && reading === undefined
       const matched = isPlainMatch ? context : matchedContext(context, pathVariables, reading)
-      const key = keyOf(matched) ?? missingKey(rule)
+      const isGiven = given != null && rule.limitScope !== 'GLOBAL'
+      const key = (isGiven ? given || undefined : keyOf(matched)) ?? missingKey(rule)
       if (key === undefined) continue
       if (key === denied) return new MissingKey(rule)
       // Lists all members, because V8 reads objects that were created by spreading slowly.

@@ -17,6 +17,7 @@ const secret = new Set(['authorization', 'cookie', 'proxy-authorization'])
 export function serializeCheck(context: RequestContext, options: CheckOptions, headers?: ReadonlySet<string>): string {
   const check = {
     ruleSetId: options.ruleSetId,
+    key: identity(context.key),
     clientIp: context.clientIp?.slice(0, max.clientIp),
     userId: identity(context.userId),
     apiKey: identity(context.apiKey),

@@ -1,9 +1,11 @@
 /** Requests and responses of `node:http`, and of the frameworks that are built on it. */
 import type { Socket } from 'node:net'
+import type { Decision } from '../../core/decision.js'
 import { linger } from '../../http/connections/linger.js'
 import type { EdgeHeaders, EdgeRequest } from '../../http/edge-request.js'
 import { type Guard, type Outcome, onAdmitted } from '../../http/guard.js'
 import { mergeHeaders } from '../../http/rate-limit-headers.js'
+import type { Rejection } from '../../http/rejection.js'
 
 /** The part of a request that is used. */
 export interface NodeRequest {
@@ -32,8 +34,13 @@ export interface NodeResponse {
   readonly stream?: { readonly destroyed?: boolean | undefined } | undefined
   getHeader(name: string): unknown
   setHeader(name: string, value: string | number): unknown
-  once(event: 'close', listener: () => void): unknown
+  once(event: 'close' | 'finish', listener: () => void): unknown
   end(body: string): unknown
+}
+
+/** A request on which the decision is stored. */
+interface LimitedRequest {
+  rateLimit?: Decision
 }
 
 interface Emitter {
@@ -46,15 +53,15 @@ const cachedAddress = Symbol('fluxgate.remoteAddress')
 type CachingSocket = NodeRequest['socket'] & { [cachedAddress]?: string | undefined }
 
 /** The edge request of a request of `node:http`. `url` and `ip` replace those of the request where the framework has better ones. */
-export class NodeEdge implements EdgeRequest {
+export class NodeEdge<Response extends NodeResponse = NodeResponse> implements EdgeRequest {
   readonly request: NodeRequest
-  readonly response: NodeResponse
+  readonly response: Response
   readonly method: string
   readonly url: string
   readonly headers: EdgeHeaders
   readonly remoteAddress: string | undefined
 
-  constructor(request: NodeRequest, response: NodeResponse, ip?: string, url?: string) {
+  constructor(request: NodeRequest, response: Response, ip?: string, url?: string) {
     const socket: CachingSocket = request.socket
     this.request = request
     this.response = response
@@ -82,10 +89,10 @@ export class NodeEdge implements EdgeRequest {
 }
 
 /** Limits a request: calls `next` if it is allowed, or sends the rejection. Errors that `next` throws are not caught. */
-export function limitNodeRequest<Request extends NodeRequest>(
-  guard: Guard<Request>,
+export function limitNodeRequest<Request extends NodeRequest, Response extends NodeResponse>(
+  guard: Guard<Request, Response>,
   request: Request,
-  edge: NodeEdge,
+  edge: NodeEdge<Response>,
   next: () => void,
   onError: (error: unknown) => void,
 ): void {
@@ -94,33 +101,61 @@ export function limitNodeRequest<Request extends NodeRequest>(
     onAdmitted(
       outcome,
       () => edge.isAborted(),
-      (late) => settle(late, edge, next, onError),
+      (late) => settle(guard, request, late, edge, next, onError),
       onError,
     )
-  else settle(outcome, edge, next, onError)
+  else settle(guard, request, outcome, edge, next, onError)
 }
 
-function settle(
+function settle<Request extends NodeRequest, Response extends NodeResponse>(
+  guard: Guard<Request, Response>,
+  request: Request,
   outcome: Outcome,
-  { request, response }: NodeEdge,
+  { response }: NodeEdge<Response>,
   next: () => void,
   onError: (error: unknown) => void,
 ): void {
   if (outcome.kind === 'ABORTED') return
   try {
     setHeaders(response, outcome)
+    if (outcome.decision !== undefined) (request as LimitedRequest).rateLimit = outcome.decision
     if (outcome.kind === 'REJECTED') {
-      if (closesConnection(request)) response.setHeader('Connection', 'close')
-      response.statusCode = outcome.status
-      response.setHeader('Content-Length', Buffer.byteLength(outcome.body))
-      response.end(outcome.body)
+      reject(guard, request, outcome, response, onError)
       return
     }
+    if (guard.countsByResponse) countResponse(guard, request, outcome, response)
   } catch (error) {
     onError(error)
     return
   }
   next()
+}
+
+function reject<Request extends NodeRequest, Response extends NodeResponse>(
+  { onRejected }: Guard<Request, Response>,
+  request: Request,
+  { status, body, decision }: Rejection,
+  response: Response,
+  onError: (error: unknown) => void,
+): void {
+  if (closesConnection(request)) response.setHeader('Connection', 'close')
+  response.statusCode = status
+  if (onRejected !== undefined && decision !== undefined) {
+    Promise.resolve(onRejected(decision, request, response)).catch(onError)
+    return
+  }
+  response.setHeader('Content-Length', Buffer.byteLength(body))
+  response.end(body)
+}
+
+/** Reports the status of the response once it has been sent completely. */
+export function countResponse<Native>(
+  guard: Guard<Native, never>,
+  native: Native,
+  outcome: Outcome,
+  response: NodeResponse,
+): void {
+  response.once('finish', () => void guard.onResponse(outcome, response.statusCode, native))
 }
 
 /** Sets the headers of an outcome, together with those of earlier limits. */
@@ -139,7 +174,7 @@ interface FrameworkRequest {
  * own. Otherwise the address of the socket applies, which is cheaper to read. Only if Fastify trusts proxies do its requests
  * have `ips`.
  */
-export function frameworkIp({ usesFrameworkIp }: Guard<never>, request: object): string | undefined {
+export function frameworkIp({ usesFrameworkIp }: Pick<Guard, 'usesFrameworkIp'>, request: object): string | undefined {
   if (!usesFrameworkIp) return undefined
   const { settings } = (request as FrameworkRequest).app ?? {}
   const isTrusting = settings === undefined ? 'ips' in request : Boolean(settings['trust proxy'])

@@ -1,7 +1,15 @@
+import type { Decision } from '../../core/decision.js'
 import type { EdgeHeaders } from '../../http/edge-request.js'
-import { type Outcome, onAdmitted } from '../../http/guard.js'
+import { type Guard, type Outcome, onAdmitted } from '../../http/guard.js'
 import { mergeHeaders } from '../../http/rate-limit-headers.js'
-import { closesConnection, frameworkIp, NodeEdge, type NodeRequest, type NodeResponse } from '../edge/node-edge.js'
+import {
+  closesConnection,
+  countResponse,
+  frameworkIp,
+  NodeEdge,
+  type NodeRequest,
+  type NodeResponse,
+} from '../edge/node-edge.js'
 import type { RouteGuard } from '../limits/route-limits.js'
 
 /** The part of a Fastify request that is used. */
@@ -11,6 +19,8 @@ export interface FastifyRequest {
   readonly url: string
   readonly headers: EdgeHeaders
   readonly routeOptions: FastifyRoute
+  /** The decision about the request; undefined if it was not counted. */
+  rateLimit?: Decision
 }
 
 /** The part of the options of a route that is used. */
@@ -42,7 +52,7 @@ export type FastifyHook<Request> = (request: Request, reply: FastifyReply, done:
  * `isStacked` is true if an earlier limit may have set headers on the reply.
  */
 export function limitReply<Request extends FastifyRequest>(
-  { guard, overrides }: RouteGuard<Request>,
+  { guard, overrides }: RouteGuard<Request, FastifyReply>,
   request: Request,
   reply: FastifyReply,
   isStacked: boolean,
@@ -52,36 +62,44 @@ export function limitReply<Request extends FastifyRequest>(
   const edge = new NodeEdge(request.raw, reply.raw, frameworkIp(guard, request))
   const outcome = guard.admit(edge, request, overrides)
   if (!(outcome instanceof Promise)) {
-    settle(outcome, request.raw, reply, isStacked, done)
+    settle(guard, outcome, request, reply, isStacked, done)
     return
   }
   const isAborted = (): boolean => reply.sent === true || edge.isAborted()
-  onAdmitted(
-    outcome,
-    isAborted,
-    (late) => settle(late, request.raw, reply, isStacked, done),
-    (error) => {
-      // Fastify throws if it has to send an error after the response was sent without it. After `hijack` it only warns.
-      if (isAborted()) reply.hijack()
-      done(error as Error)
-    },
-  )
+  const fail = (error: unknown): void => {
+    // Fastify throws if it has to send an error after the response was sent without it. After `hijack` it only warns.
+    if (isAborted()) reply.hijack()
+    done(error as Error)
+  }
+  onAdmitted(outcome, isAborted, (late) => settle(guard, late, request, reply, isStacked, done), fail)
 }
 
-function settle(outcome: Outcome, raw: NodeRequest, reply: FastifyReply, isStacked: boolean, done: () => void): void {
+function settle<Request extends FastifyRequest>(
+  guard: Guard<Request, FastifyReply>,
+  outcome: Outcome,
+  request: Request,
+  reply: FastifyReply,
+  isStacked: boolean,
+  done: (error?: Error) => void,
+): void {
   if (outcome.kind === 'ABORTED') {
     reply.hijack()
     return
   }
   setHeaders(reply, outcome, isStacked)
+  if (outcome.decision !== undefined) request.rateLimit = outcome.decision
   if (outcome.kind === 'ALLOWED') {
+    if (guard.countsByResponse) countResponse(guard, request, outcome, reply.raw)
     done()
     return
   }
-  if (closesConnection(raw)) reply.header('connection', 'close')
-  reply.code(outcome.status)
+  const { status, body, decision } = outcome
+  if (closesConnection(request.raw)) reply.header('connection', 'close')
+  reply.code(status)
+  if (guard.onRejected !== undefined && decision !== undefined)
+    Promise.resolve(guard.onRejected(decision, request, reply)).catch(done)
   // Fastify would add a charset to a string, which problem documents do not have.
-  reply.send(Buffer.from(outcome.body))
+  else reply.send(Buffer.from(body))
 }
 
 /** Sets the headers one by one, in lower case as Fastify stores them: converting the names would cost more than the decision. */
@@ -101,5 +119,5 @@ export function setHeaders(
   }
   if (!isRejection) return
   if (headers['Retry-After'] !== undefined) reply.header('retry-after', headers['Retry-After'])
-  reply.header('content-type', headers['Content-Type'] as string)
+  if (headers['Content-Type'] !== undefined) reply.header('content-type', headers['Content-Type'])
 }

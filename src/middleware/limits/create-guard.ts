@@ -22,6 +22,7 @@ import { checkEdgeOptions, isEdgeOption } from './edge-options.js'
 
 /** A limit with an inline rule: `{ capacity: 100, window: '1m' }`, or any fields of a rule. */
 export interface SingleLimit extends Omit<SingleRuleInput, 'permits'> {
+  readonly gate?: undefined
   readonly handler?: undefined
   /** The bucket store: `memory` (default), a `redis://` URI, Redis settings, or a `BucketStore`. */
   readonly store?: FluxGateOptions['store']
@@ -32,26 +33,47 @@ export interface SingleLimit extends Omit<SingleRuleInput, 'permits'> {
 }
 
 /** A limit decided by a gate or another handler. */
-export interface HandledLimit {
-  /** A gate of `createFluxGate`, or another `Handler`. */
-  readonly handler: Handler
-}
+export type HandledLimit =
+  | {
+      /** A gate of `createFluxGate`, or another `Handler` such as `HttpHandler`. */
+      readonly gate: Handler
+      readonly handler?: undefined
+    }
+  | {
+      readonly gate?: undefined
+      /** @deprecated Use `gate`. */
+      readonly handler: Handler
+    }
 
 /** Options of every middleware: the limit, and how requests are read and rejected. */
-export type RateLimitOptions<Native = unknown> = GuardOptions<Native> & (SingleLimit | HandledLimit)
+export type RateLimitOptions<Native = unknown, Reply = unknown> = GuardOptions<Native, Reply> &
+  (SingleLimit | HandledLimit)
 
-export interface OwnedGuard<Native> {
-  readonly guard: Guard<Native>
+/** The gate or handler that decides; undefined for an inline rule. */
+export const handlerOf = ({
+  gate,
+  handler,
+}: {
+  readonly gate?: Handler | undefined
+  readonly handler?: Handler | undefined
+}) => gate ?? handler
+
+export interface OwnedGuard<Native, Reply = unknown> {
+  readonly guard: Guard<Native, Reply>
   /** Rejects delayed requests and closes the store if the guard opened it. */
   close(): Promise<void>
 }
 
 /** Creates a guard from middleware options. Limits with the same rule set, rule ID and bands share their buckets. */
-export function createGuard<Native>(options: RateLimitOptions<Native>, ruleSetId = 'limit'): OwnedGuard<Native> {
+export function createGuard<Native, Reply>(
+  options: RateLimitOptions<Native, Reply>,
+  ruleSetId = 'limit',
+): OwnedGuard<Native, Reply> {
   checkEdgeOptions(options)
-  if (options.handler !== undefined) {
-    const guard = new Guard<Native>(options.handler, options)
-    const stopWarning = warnOfMissingSources(options.handler, options)
+  const given = handlerOf(options)
+  if (given !== undefined) {
+    const guard = new Guard<Native, Reply>(given, options)
+    const stopWarning = warnOfMissingSources(given, options)
     return {
       guard,
       async close() {
@@ -62,7 +84,7 @@ export function createGuard<Native>(options: RateLimitOptions<Native>, ruleSetId
   }
   const { edge, limit } = splitOptions(options)
   const { handler, close } = createHandler(limit, edge, ruleSetId, options.clock ?? systemClock)
-  const guard = closeOnError(close, () => new Guard<Native>(handler, edge))
+  const guard = closeOnError(close, () => new Guard<Native, Reply>(handler, edge))
   return {
     guard,
     close() {
@@ -78,7 +100,7 @@ export function createGuard<Native>(options: RateLimitOptions<Native>, ruleSetId
  */
 export function warnOfMissingSources(
   handler: Handler & Partial<WatchedRules>,
-  options: GuardOptions<never>,
+  options: IdentitySources & Pick<GuardOptions, 'ruleSetId'>,
 ): (() => void) | undefined {
   if (!Array.isArray(handler.ruleSets) || handler.on === undefined) return undefined
   const { ruleSetId } = options
@@ -121,8 +143,10 @@ function createHandler(limit: SingleLimit, edge: IdentitySources, ruleSetId: str
 }
 
 /** Splits middleware options into options of the HTTP edge and fields of the inline rule. */
-export function splitOptions<Native>(options: RateLimitOptions<Native>): {
-  edge: GuardOptions<Native>
+export function splitOptions<Native, Reply>(
+  options: RateLimitOptions<Native, Reply>,
+): {
+  edge: GuardOptions<Native, Reply>
   limit: SingleLimit
 } {
   const entries = Object.entries(options)

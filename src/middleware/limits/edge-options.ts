@@ -3,6 +3,8 @@ import type { GuardOptions } from '../../http/guard-options.js'
 import { headerName, trustedProxies } from '../../http/option-kinds.js'
 import type { HeaderChoice } from '../../http/rate-limit-headers.js'
 import { singleRuleKinds } from '../../rules/schema/rule-schema.js'
+import { configInvalid } from '../../validation/config-invalid.js'
+import { isObject } from '../../validation/fields.js'
 import type { Kind, Kinds } from '../../validation/kind.js'
 import { anyValue, callback, codeValue, identifier, wholeNumber } from '../../validation/kinds.js'
 import { checkOptions } from '../../validation/options.js'
@@ -29,16 +31,27 @@ const edgeKinds: Readonly<Record<Exclude<keyof GuardOptions, 'ruleSetId'>, Kind<
   headers: codeValue<HeaderChoice>("false, 'standard', 'legacy' or 'both'", (value) =>
     [false, 'standard', 'legacy', 'both'].includes(value as string | false),
   ),
+  key: callback,
   skip: callback,
   customize: callback,
+  countWhen: callback,
+  onRejected: callback,
+  statusCode: wholeNumber(400, 599),
+  message: codeValue(
+    'a string, an object or a function',
+    (value) => typeof value === 'string' || isFunction(value) || isObject(value),
+  ),
   clock: codeValue('an object with now()', (value) => isFunction((value as { now?: unknown } | null)?.now)),
 }
 
+const handler = codeValue('a gate created by createFluxGate, or another Handler', (value) =>
+  isFunction((value as { check?: unknown } | null)?.check),
+)
+
 /** Options for limits decided by a gate or another handler. */
 const handlerKinds: Kinds = {
-  handler: codeValue('a gate created by createFluxGate, or another Handler', (value) =>
-    isFunction((value as { check?: unknown } | null)?.check),
-  ),
+  gate: handler,
+  handler,
   ruleSetId: identifier,
 }
 
@@ -54,8 +67,18 @@ export const isEdgeOption = (name: string): boolean => Object.hasOwn(edgeKinds, 
 
 /** Throws for unknown and invalid options instead of ignoring them. */
 export function checkEdgeOptions(options: unknown): void {
-  const hasHandler = (options as { handler?: unknown } | undefined)?.handler !== undefined
+  const given = isObject(options) ? options : {}
+  const hasHandler = given.gate !== undefined || given.handler !== undefined
   const kinds = { ...(hasHandler ? handlerKinds : ownKinds), ...edgeKinds }
-  const allowed = "options such as { capacity: 100, window: '1m' } or { handler: gate }"
-  checkOptions('Options of rateLimit', options, kinds, allowed)
+  checkOptions(source, options, kinds, "options such as { capacity: 100, window: '1m' } or { gate }")
+  if (given.gate !== undefined && given.handler !== undefined) throw conflict('handler', 'gate, which replaces it')
+  if (given.key !== undefined && given.limitScope !== undefined)
+    throw conflict('limitScope', 'key, which is counted in its place')
+  if (given.onRejected !== undefined && given.message !== undefined)
+    throw conflict('message', 'onRejected, which sends the response')
 }
+
+const source = 'Options of rateLimit'
+
+const conflict = (path: string, other: string): Error =>
+  configInvalid(source, [{ path, message: `must not be combined with ${other}` }])

@@ -11,6 +11,7 @@ import { noIssues } from '../../validation/issues.js'
 import { identifier } from '../../validation/kinds.js'
 import {
   createGuard,
+  handlerOf,
   type OwnedGuard,
   type RateLimitOptions,
   type SingleLimit,
@@ -23,7 +24,7 @@ import { checkEdgeOptions, permitCount } from './edge-options.js'
 export type RouteLimit<Native = unknown> =
   | false
   | GuardOverrides
-  | (SingleLimit & Pick<GuardOptions<Native>, 'permits' | 'skip' | 'customize'>)
+  | (SingleLimit & Omit<GuardOptions<Native>, 'ruleSetId'>)
 
 /**
  * The target of a limit: one route, one controller or one method. Each target is represented by one object, and has the same
@@ -37,22 +38,25 @@ export interface LimitScope {
 }
 
 /** The guard of a route, and the options that the route sets for it. */
-export interface RouteGuard<Native> {
-  readonly guard: Guard<Native>
+export interface RouteGuard<Native, Reply = unknown> {
+  readonly guard: Guard<Native, Reply>
   readonly overrides?: GuardOverrides | undefined
 }
 
 /** Creates and caches guards: one for all routes, and one per scope with an inline rule. */
-export class RouteLimits<Native> {
-  readonly #options: RateLimitOptions<Native>
+export class RouteLimits<Native, Reply = unknown> {
+  readonly #options: RateLimitOptions<Native, Reply>
   /** Applies to routes without their own limit. */
-  readonly main: RouteGuard<Native>
-  readonly #guards = new WeakMap<LimitScope, { readonly limit: unknown; readonly routeGuard: RouteGuard<Native> }>()
-  readonly #owned: OwnedGuard<Native>[]
+  readonly main: RouteGuard<Native, Reply>
+  readonly #guards = new WeakMap<
+    LimitScope,
+    { readonly limit: unknown; readonly routeGuard: RouteGuard<Native, Reply> }
+  >()
+  readonly #owned: OwnedGuard<Native, Reply>[]
   readonly #closeStore: () => Promise<void>
   #closing: Promise<void> | undefined
 
-  constructor(options: RateLimitOptions<Native>) {
+  constructor(options: RateLimitOptions<Native, Reply>) {
     checkEdgeOptions(options)
     const { options: shared, close } = withSharedStore(options)
     this.#options = shared
@@ -63,7 +67,7 @@ export class RouteLimits<Native> {
   }
 
   /** Returns the guard of a route, or undefined if the route is not limited. `scopeOf` is called if the route has its own limit. */
-  guardOf(limit: unknown, scopeOf: () => LimitScope): RouteGuard<Native> | undefined {
+  guardOf(limit: unknown, scopeOf: () => LimitScope): RouteGuard<Native, Reply> | undefined {
     if (limit === undefined || limit === true) return this.main
     if (limit === false) return undefined
     const scope = scopeOf()
@@ -81,22 +85,22 @@ export class RouteLimits<Native> {
 
   /** Covers a rule set that only a route uses. */
   #warnOfMissingSources({ ruleSetId }: GuardOverrides): void {
-    const { handler } = this.#options
+    const handler = handlerOf(this.#options)
     if (handler === undefined || ruleSetId === undefined) return
     const stop = warnOfMissingSources(handler, { ...this.#options, ruleSetId })
     if (stop !== undefined) this.#owned.push({ guard: this.main.guard, close: async () => stop() })
   }
 
-  #open(limit: Exclude<RouteLimit<Native>, false>, scope: LimitScope): RouteGuard<Native> {
+  #open(limit: Exclude<RouteLimit<Native>, false>, scope: LimitScope): RouteGuard<Native, Reply> {
     if (!isRule(limit)) {
-      checkOverrides(limit, this.#options.handler !== undefined)
+      checkOverrides(limit, handlerOf(this.#options) !== undefined)
       this.#warnOfMissingSources(limit)
       return { guard: this.main.guard, overrides: limit }
     }
     const { edge, limit: main } = splitOptions(this.#options)
-    const store = this.#options.handler === undefined ? main.store : undefined
-    const options = { ...edge, store, id: idOf(scope.name), ...limit } as RateLimitOptions<Native>
-    const own = createGuard<Native>(options, limit.id === undefined ? ruleSetOf(scope) : undefined)
+    const store = handlerOf(this.#options) === undefined ? main.store : undefined
+    const options = { ...edge, store, id: idOf(scope.name), ...limit } as RateLimitOptions<Native, Reply>
+    const own = createGuard(options, limit.id === undefined ? ruleSetOf(scope) : undefined)
     this.#owned.push(own)
     return { guard: own.guard }
   }
@@ -105,9 +109,13 @@ export class RouteLimits<Native> {
 const isRule = (limit: unknown): limit is SingleLimit => isObject(limit) && ('capacity' in limit || 'bands' in limit)
 
 /** Opens the store once, so that all inline rules share it. */
-function withSharedStore<Native>(options: RateLimitOptions<Native>) {
-  if (options.handler !== undefined || isStore(options.store)) return { options, close: async () => {} }
-  const store = openStore(options.store, { clock: options.clock ?? systemClock, openRedis: redisStoreLater })
+function withSharedStore<Native, Reply>(options: RateLimitOptions<Native, Reply>) {
+  if (handlerOf(options) !== undefined || isStore((options as SingleLimit).store))
+    return { options, close: async () => {} }
+  const store = openStore((options as SingleLimit).store, {
+    clock: options.clock ?? systemClock,
+    openRedis: redisStoreLater,
+  })
   return { options: { ...options, store }, close: () => store.close() }
 }
 
@@ -117,8 +125,7 @@ function checkOverrides(overrides: unknown, hasHandler: boolean): void {
   const fields = openFields(overrides, '', { ruleSetId: identifier, permits: permitCount }, forms, issues)
   fields?.read('ruleSetId')
   fields?.read('permits')
-  if (fields?.has('ruleSetId') && !hasHandler)
-    fields.report('ruleSetId', 'requires the option handler; pass { handler: gate }')
+  if (fields?.has('ruleSetId') && !hasHandler) fields.report('ruleSetId', 'requires the option gate; pass { gate }')
   if (issues.count > 0) throw configInvalid('Limit of a route', issues.kept)
 }
 

@@ -1,5 +1,6 @@
 /** Requests that reach no guard of Nest: those without a matching route, and preflight requests that CORS answers. */
 import { type Outcome, onAdmitted } from '../../http/guard.js'
+import { problemMediaType } from '../../http/problem.js'
 import { frameworkIp, limitNodeRequest, NodeEdge, type NodeRequest, type NodeResponse } from '../edge/node-edge.js'
 import {
   type FastifyHook,
@@ -25,15 +26,18 @@ export interface NestHttpAdapter {
 export type CountedRequest = NodeRequest & Record<symbol, unknown>
 
 /** A limit of the whole application. */
-export interface ApplicationLimit<Request> {
-  readonly main: RouteGuard<Request>
+export interface ApplicationLimit<Request, Reply = unknown> {
+  readonly main: RouteGuard<Request, Reply>
   /** The property of a request that contains the guard that counted it last, so that no guard counts it twice. */
   readonly countedBy: symbol
 }
 
 /** Limits the requests of an application that reach no guard. Ignores adapters of frameworks other than Express and Fastify. */
-export function limitUnguarded<Request>(adapter: NestHttpAdapter, limit: ApplicationLimit<Request>): void {
-  // `Request` is the request type of the framework that the application runs on.
+export function limitUnguarded<Request, Reply>(
+  adapter: NestHttpAdapter,
+  limit: ApplicationLimit<Request, Reply>,
+): void {
+  // `Request` and `Reply` are the types of the framework that the application runs on.
   if (adapter.getType() === 'express') limitExpress(adapter, limit as ApplicationLimit<unknown>)
   if (adapter.getType() === 'fastify')
     limitFastify(adapter.getInstance() as FastifyInstance, limit as ApplicationLimit<unknown>)
@@ -134,5 +138,7 @@ function limitedPayload(outcome: Outcome, reply: FastifyReply, payload: unknown)
   setHeaders(reply, outcome, true)
   if (outcome.kind === 'ALLOWED') return payload
   reply.code(outcome.status)
+  // `onRejected` cannot be called here, because Fastify already sends this response. Its rejections have no content type.
+  if (outcome.headers['Content-Type'] === undefined) reply.header('content-type', problemMediaType)
   return outcome.body
 }

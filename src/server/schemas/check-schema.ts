@@ -56,6 +56,7 @@ const requestFields = {
     128,
     'Default: the configured rule set, the only one, or the one named `default`, in this order.',
   ),
+  key: textField(1_024, "Key to count in place of each rule's `limitScope`, except GLOBAL."),
   clientIp: textField(256, 'Client IP address.'),
   userId: textField(1_024, 'User ID.'),
   apiKey: secret(textField(1_024, 'API key.')),

@@ -68,6 +68,22 @@ export function handlerContract(it: TestRunner, create: HandlerFactory): void {
     assert.equal((await handler.check({ userId: 'ann' })).allowed, true)
   })
 
+  withRules(
+    'counts the key of the context in place of the scope',
+    [{ id: 'api', rules: [{ ...perUser, onMissingKey: 'DENY' }] }],
+    async (handler) => {
+      const keyOf = async (context: object): Promise<unknown> => {
+        const { key, reason } = await handler.check(context)
+        return key ?? reason
+      }
+      assert.equal(await keyOf({ userId: 'ann' }), 'ann')
+      assert.equal(await keyOf({ userId: 'ann', key: 'tenant' }), 'tenant')
+      assert.equal(await keyOf({ userId: 'ann', key: '' }), 'MISSING_KEY')
+      await handler.refund({ key: 'tenant' })
+      assert.equal((await handler.check({ key: 'tenant' }, { permits: 2, peek: true })).allowed, true)
+    },
+  )
+
   const conditions = [
     { id: 'method', method: ['POST'], path: '/orders/{id}', when: { 'path.id': '7' } },
     { id: 'header', when: { 'header.x-app': ['ios', 'android'] } },

@@ -1,29 +1,40 @@
 /** One small server per framework, all alike: some limits, then an application that responds on every path. */
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import {
+  createServer,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+} from 'node:http'
 import { createRequire } from 'node:module'
 import type { AddressInfo } from 'node:net'
 import { Readable } from 'node:stream'
 import { serve as serveHono } from '@hono/node-server'
-import { All, type ArgumentsHost, Controller, Module } from '@nestjs/common'
+import { All, type ArgumentsHost, Controller, Module, Res } from '@nestjs/common'
 import { BaseExceptionFilter, HttpAdapterHost, NestFactory } from '@nestjs/core'
 import express from 'express'
-import fastify from 'fastify'
-import { Hono } from 'hono'
+import fastify, { type FastifyReply } from 'fastify'
+import { type Context, Hono } from 'hono'
 import Koa from 'koa'
+import type { Decision } from '../../../src/index.js'
 import { rateLimit as expressLimit } from '../../../src/middleware/express.js'
 import { rateLimit as fastifyLimit } from '../../../src/middleware/fastify.js'
 import { rateLimit as fetchLimit } from '../../../src/middleware/fetch.js'
 import { rateLimit as honoLimit } from '../../../src/middleware/hono.js'
 import { rateLimit as koaLimit } from '../../../src/middleware/koa.js'
 import type { RateLimitOptions } from '../../../src/middleware/limits/create-guard.js'
-import { RateLimitGuard, RateLimitModule } from '../../../src/middleware/nest.js'
+import { RateLimitDecision, RateLimitGuard, RateLimitModule } from '../../../src/middleware/nest.js'
 import { rateLimit as nodeLimit } from '../../../src/middleware/node.js'
 import 'reflect-metadata'
 
 /** The application behind the limits, and the errors that reached the framework's error handler. */
 export interface Application {
   calls: number
+  /** The status of its responses. Default 200. */
+  status?: number
   readonly errors: unknown[]
+  /** The decisions that the application found on its requests. */
+  readonly decisions: (Decision | undefined)[]
   answer(): string | Promise<string>
   /** Called before the limits with the node:http response, for applications that respond by themselves. */
   onResponse?: (response: ServerResponse) => void
@@ -37,6 +48,10 @@ export interface Served {
 
 export interface Adapter {
   readonly name: string
+  /** A header of the request that hooks receive. */
+  header(request: never, name: string): string | undefined
+  /** Sends a body in `onRejected`. */
+  respond(reply: never, body: string): unknown
   /** The limits, in the order in which they apply. */
   serve(limits: readonly RateLimitOptions[], application: Application): Promise<Served>
 }
@@ -57,9 +72,14 @@ function served(server: Server, limits: readonly Closing[]): Served {
   return { server, closeLimits: () => closeAll(limits) }
 }
 
+interface Limited {
+  readonly rateLimit?: Decision
+}
+
 /** Throws synchronously what the application throws synchronously. */
-function called(application: Application): string | Promise<string> {
+function called(application: Application, decision?: Decision): string | Promise<string> {
   application.calls += 1
+  application.decisions.push(decision)
   return application.answer()
 }
 
@@ -71,8 +91,9 @@ async function serveExpress(make: typeof express, options: readonly RateLimitOpt
     next()
   })
   for (const limit of limits) app.use(limit)
-  app.use((_request, response, next) => {
-    const answer = called(application)
+  app.use((request, response, next) => {
+    const answer = called(application, (request as Limited).rateLimit)
+    response.statusCode = application.status ?? 200
     if (typeof answer === 'string') response.end(answer)
     else answer.then((text) => response.end(text), next)
   })
@@ -88,7 +109,10 @@ async function serveFastify(options: readonly RateLimitOptions[], application: A
   const app = fastify()
   app.addHook('onRequest', async (_request, reply) => application.onResponse?.(reply.raw))
   for (const option of options) app.register(fastifyLimit, option)
-  app.all('*', () => called(application))
+  app.all('*', (request, reply) => {
+    reply.code(application.status ?? 200)
+    return called(application, (request as Limited).rateLimit)
+  })
   app.setErrorHandler((error, _request, reply) => {
     application.errors.push(error)
     reply.code(500).send()
@@ -106,21 +130,24 @@ async function serveKoa(options: readonly RateLimitOptions[], application: Appli
   })
   for (const limit of limits) app.use(limit)
   app.use(async (context) => {
-    context.body = await called(application)
+    context.status = application.status ?? 200
+    context.body = await called(application, context.state.rateLimit)
   })
   app.on('error', (error) => application.errors.push(error))
   return served(await listening(createServer(app.callback())), limits)
 }
 
 async function serveHonoApp(options: readonly RateLimitOptions[], application: Application) {
-  const app = new Hono<{ Bindings: { outgoing: ServerResponse } }>()
+  const app = new Hono<{ Bindings: { outgoing: ServerResponse }; Variables: Limited }>()
   const limits = options.map((option) => honoLimit(option))
   app.use((context, next) => {
     application.onResponse?.(context.env.outgoing)
     return next()
   })
   for (const limit of limits) app.use(limit)
-  app.all('*', async (context) => context.text(await called(application)))
+  app.all('*', async (context) =>
+    context.text(await called(application, context.get('rateLimit')), (application.status ?? 200) as 200),
+  )
   app.onError((error, context) => {
     application.errors.push(error)
     return context.body(null, 500)
@@ -134,10 +161,13 @@ async function serveHonoApp(options: readonly RateLimitOptions[], application: A
 
 async function serveNest(options: readonly RateLimitOptions[], application: Application) {
   class Everything {
-    answer(): string | Promise<string> {
-      return called(application)
+    answer(decision: Decision, response: { status(code: number): unknown }): string | Promise<string> {
+      response.status(application.status ?? 200)
+      return called(application, decision)
     }
   }
+  RateLimitDecision()(Everything.prototype, 'answer', 0)
+  Res({ passthrough: true })(Everything.prototype, 'answer', 1)
   const method = Object.getOwnPropertyDescriptor(Everything.prototype, 'answer') as PropertyDescriptor
   All('{*path}')(Everything.prototype, 'answer', method)
   Controller()(Everything)
@@ -162,9 +192,10 @@ async function serveNest(options: readonly RateLimitOptions[], application: Appl
 
 async function serveNode(options: readonly RateLimitOptions[], application: Application) {
   const limits = options.map((option) => nodeLimit(option))
-  const listener = async (_request: IncomingMessage, response: ServerResponse) => {
+  const listener = async (request: IncomingMessage, response: ServerResponse) => {
     try {
-      response.end(await called(application))
+      const text = await called(application, (request as Limited).rateLimit)
+      response.writeHead(application.status ?? 200).end(text)
     } catch (error) {
       application.errors.push(error)
       response.writeHead(500).end()
@@ -184,7 +215,7 @@ async function serveFetch(options: readonly RateLimitOptions[], application: App
   type Handler = (request: Request, origin: { remoteAddress: string | undefined }) => Promise<Response>
   const limited = limits.reduceRight<Handler>(
     (inner, limit) => limit.wrap(inner),
-    async () => new Response(await called(application)),
+    async () => new Response(await called(application), { status: application.status ?? 200 }),
   )
   const server = createServer(async (incoming, outgoing) => {
     application.onResponse?.(outgoing)
@@ -217,13 +248,48 @@ function requestOf(incoming: IncomingMessage, signal: AbortSignal): Request {
 
 const express4: typeof express = createRequire(import.meta.url)('express4')
 
+const nodeHeader = (request: { headers: IncomingHttpHeaders }, name: string): string | undefined =>
+  request.headers[name] as string | undefined
+
+const expressHooks: Pick<Adapter, 'header' | 'respond'> = {
+  header: nodeHeader,
+  respond: (response: express.Response, body) => response.send(body),
+}
+
 export const adapters: readonly Adapter[] = [
-  { name: 'express 5', serve: (limits, application) => serveExpress(express, limits, application) },
-  { name: 'express 4', serve: (limits, application) => serveExpress(express4, limits, application) },
-  { name: 'fastify', serve: serveFastify },
-  { name: 'koa', serve: serveKoa },
-  { name: 'hono', serve: serveHonoApp },
-  { name: 'nest', serve: serveNest },
-  { name: 'node', serve: serveNode },
-  { name: 'fetch', serve: serveFetch },
+  { name: 'express 5', ...expressHooks, serve: (limits, application) => serveExpress(express, limits, application) },
+  { name: 'express 4', ...expressHooks, serve: (limits, application) => serveExpress(express4, limits, application) },
+  {
+    name: 'fastify',
+    header: nodeHeader,
+    respond: (reply: FastifyReply, body) => reply.send(body),
+    serve: serveFastify,
+  },
+  {
+    name: 'koa',
+    header: (context: Koa.Context, name) => context.get(name) || undefined,
+    respond(context: Koa.Context, body) {
+      context.body = body
+    },
+    serve: serveKoa,
+  },
+  {
+    name: 'hono',
+    header: (context: Context, name) => context.req.header(name),
+    respond: (context: Context, body) => context.text(body),
+    serve: serveHonoApp,
+  },
+  { name: 'nest', ...expressHooks, serve: serveNest },
+  {
+    name: 'node',
+    header: nodeHeader,
+    respond: (response: ServerResponse, body) => response.end(body),
+    serve: serveNode,
+  },
+  {
+    name: 'fetch',
+    header: (request: Request, name) => request.headers.get(name) ?? undefined,
+    respond: (response: Response, body) => new Response(body, { status: response.status }),
+    serve: serveFetch,
+  },
 ]

@@ -14,7 +14,7 @@ async function keyOf(options: Partial<RateLimitOptions>, headers: Record<string,
   gate.on('decision', ({ decision }) => {
     key = decision.key
   })
-  const bed = await startBed(express, [{ handler: gate, ...options } as RateLimitOptions])
+  const bed = await startBed(express, [{ gate, ...options } as RateLimitOptions])
   expect((await bed.ask({ headers })).status).toBe(200)
   return String(key)
 }
@@ -37,7 +37,7 @@ describe('the client IP', () => {
     const gate = await gateOf({ algorithm: 'FIXED_WINDOW', bands: [{ capacity: 1_000, window: '1d' }] })
     const keys = new Set<string | null>()
     gate.on('decision', ({ decision }) => keys.add(decision.key))
-    const bed = await startBed(express, [{ handler: gate, trustedProxies: ['10.0.0.0/8'] }])
+    const bed = await startBed(express, [{ gate, trustedProxies: ['10.0.0.0/8'] }])
     for (let i = 0; i < 1_000; i += 50)
       await Promise.all(
         Array.from({ length: 50 }, (_, j) =>

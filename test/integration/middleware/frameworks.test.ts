@@ -88,6 +88,19 @@ describe('fastify', () => {
     return app.listen({ port: 0, host: '127.0.0.1' })
   }
 
+  it('limits in preHandler on request, with the parsed body', async () => {
+    const app = fastify()
+    onTestFinished(() => app.close())
+    const key = (request: FastifyRequest) => (request.body as { email: string }).email
+    await app.register(fastifyLimit, { ...minute, hook: 'preHandler', key })
+    app.post('/', () => 'ok')
+    const post = async (email: string) => (await app.inject({ method: 'POST', url: '/', body: { email } })).statusCode
+    expect([await post('ann'), await post('bob'), await post('ann')]).toEqual([200, 200, 429])
+    await expect(fastify().register(fastifyLimit, { ...minute, hook: 'onSend' as 'onRequest' })).rejects.toMatchObject({
+      message: expect.stringContaining("hook: must be 'onRequest' or 'preHandler'; received \"onSend\""),
+    })
+  })
+
   it('limits the whole application, including routes of other plugins and unknown paths', async () => {
     const url = await start((app) => {
       app.get('/before', () => 'ok')
@@ -105,7 +118,7 @@ describe('fastify', () => {
     const gate = await twoRuleSets()
     onTestFinished(() => gate.close())
     const url = await start((app) => {
-      app.register(fastifyLimit, { handler: gate })
+      app.register(fastifyLimit, { gate })
       app.get('/', () => 'ok')
       app.get('/free', { config: { rateLimit: false } as object }, () => 'ok')
       app.get('/own', { config: { rateLimit: { capacity: 7, window: '1m' } } as object }, () => 'ok')
@@ -274,6 +287,14 @@ describe('koa', () => {
 })
 
 describe('fetch', () => {
+  it('rejects a call without the response if countWhen is set', async () => {
+    const limit = fetchLimit({ ...minute, countWhen: () => true })
+    await expect(limit(new Request('http://localhost/'))).rejects.toMatchObject({
+      code: 'FLUXGATE_ARGUMENT_INVALID',
+      message: expect.stringContaining('Use limit.wrap(handler).'),
+    })
+  })
+
   it('passes Response.error() through', async () => {
     const failed = Response.error()
     const handler = fetchLimit(minute).wrap(() => failed)
@@ -357,7 +378,7 @@ describe('nest', () => {
     get(Strict, 'nearer', (() => SkipRateLimit()(Strict.prototype.nearer, { kind: 'method' } as never)) as never)
     Controller('strict')(Strict)
     class Root {}
-    const imports = [RateLimitModule.forRootAsync({ useFactory: async () => ({ handler: gate }) })]
+    const imports = [RateLimitModule.forRootAsync({ useFactory: async () => ({ gate }) })]
     Module({ imports, controllers: [Plain, Strict] })(Root)
     const app = await NestFactory.create(Root, { logger: false })
     onTestFinished(() => app.close())
@@ -460,7 +481,7 @@ describe('node', () => {
     const clock = manualClock(0)
     const gate = await gateOf({ algorithm: 'LEAKY_BUCKET', bands: [{ capacity: 5, window: '5s' }] }, { clock })
     const node = adapters.find(({ name }) => name === 'node') as Adapter
-    const bed = await startBed(node, [{ handler: gate, clock }])
+    const bed = await startBed(node, [{ gate, clock }])
     const socket = connect(bed.port, '127.0.0.1')
     socket.write(
       'GET /1 HTTP/1.1\r\nHost: a\r\n\r\nGET /2 HTTP/1.1\r\nHost: a\r\n\r\nGET /3 HTTP/1.1\r\nHost: a\r\n\r\n',

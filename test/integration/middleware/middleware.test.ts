@@ -72,7 +72,7 @@ describe.each(adapters)('$name', (adapter) => {
   it('delays a request until its turn under a leaky bucket', async () => {
     const clock = manualClock(startMs)
     const gate = await gateOf({ algorithm: 'LEAKY_BUCKET', bands: [{ capacity: 3, window: '3s' }] }, { clock })
-    const bed = await startBed(adapter, [{ handler: gate, clock }])
+    const bed = await startBed(adapter, [{ gate, clock }])
     expect((await bed.ask()).status).toBe(200)
     const { answer } = bed.begin()
     await eventually('the request is delayed', async () => (await gate.health()).waiting === 1)
@@ -88,7 +88,7 @@ describe.each(adapters)('$name', (adapter) => {
     const clock = manualClock(startMs)
     const rule = { onLimitExceed: 'WAIT_FOR_REFILL', maxWaitMs: 1_000, bands: [{ capacity: 1, window: '1s' }] } as const
     const gate = await gateOf(rule, { clock })
-    const bed = await startBed(adapter, [{ handler: gate, clock }])
+    const bed = await startBed(adapter, [{ gate, clock }])
     expect((await bed.ask()).status).toBe(200)
     const { answer } = bed.begin()
     await eventually('the request is delayed', async () => (await gate.health()).waiting === 1)
@@ -100,7 +100,7 @@ describe.each(adapters)('$name', (adapter) => {
   it('refunds the exact permits of a client that disconnects while it is delayed', async () => {
     const clock = manualClock(startMs)
     const gate = await gateOf({ algorithm: 'LEAKY_BUCKET', bands: [{ capacity: 10, window: '10s' }] }, { clock })
-    const bed = await startBed(adapter, [{ handler: gate, clock, permits: 2 }])
+    const bed = await startBed(adapter, [{ gate, clock, permits: 2 }])
     const context = { clientIp: '127.0.0.1' }
     expect((await bed.ask()).status).toBe(200)
     const { request } = bed.begin()
@@ -121,7 +121,7 @@ describe.each(adapters)('$name', (adapter) => {
     const clock = manualClock(startMs)
     const rule = { algorithm: 'LEAKY_BUCKET', bands: [{ capacity: 5, window: '5s' }] }
     const gate = await gateOf(rule, { clock, waitForRefill: { maxConcurrentWaits: 2 } })
-    const bed = await startBed(adapter, [{ handler: gate, clock }])
+    const bed = await startBed(adapter, [{ gate, clock }])
     expect((await bed.ask()).status).toBe(200)
     const held = [bed.begin().answer, bed.begin().answer]
     await eventually('the requests are delayed', async () => (await gate.health()).waiting === 2)
@@ -134,7 +134,7 @@ describe.each(adapters)('$name', (adapter) => {
   it('rejects and refunds delayed requests when it closes', async () => {
     const clock = manualClock(startMs)
     const gate = await gateOf({ algorithm: 'LEAKY_BUCKET', bands: [{ capacity: 5, window: '5s' }] }, { clock })
-    const bed = await startBed(adapter, [{ handler: gate, clock }])
+    const bed = await startBed(adapter, [{ gate, clock }])
     expect((await bed.ask()).status).toBe(200)
     const { answer } = bed.begin()
     await eventually('the request is delayed', async () => (await gate.health()).waiting === 1)
@@ -154,7 +154,7 @@ describe.each(adapters)('$name', (adapter) => {
   it('rejects delayed requests when their gate closes', async () => {
     const clock = manualClock(startMs)
     const gate = await gateOf({ algorithm: 'LEAKY_BUCKET', bands: [{ capacity: 5, window: '5s' }] }, { clock })
-    const bed = await startBed(adapter, [{ handler: gate, clock }])
+    const bed = await startBed(adapter, [{ gate, clock }])
     expect((await bed.ask()).status).toBe(200)
     const { answer } = bed.begin()
     await eventually('the request is delayed', async () => (await gate.health()).waiting === 1)
@@ -165,7 +165,7 @@ describe.each(adapters)('$name', (adapter) => {
   it('completes delayed requests if only the server closes', async () => {
     const clock = manualClock(startMs)
     const gate = await gateOf({ algorithm: 'LEAKY_BUCKET', bands: [{ capacity: 5, window: '5s' }] }, { clock })
-    const bed = await startBed(adapter, [{ handler: gate, clock }])
+    const bed = await startBed(adapter, [{ gate, clock }])
     expect((await bed.ask()).status).toBe(200)
     const { answer } = bed.begin()
     await eventually('the request is delayed', async () => (await gate.health()).waiting === 1)
@@ -270,7 +270,7 @@ describe.each(adapters)('$name', (adapter) => {
 
   it('passes the error of a closed gate to the framework', async () => {
     const gate = await gateOf({ bands: [{ capacity: 5, window: '1m' }] })
-    const bed = await startBed(adapter, [{ handler: gate }])
+    const bed = await startBed(adapter, [{ gate }])
     const warnings = warningsOf(adapter.name)
     await gate.close()
     expect((await bed.ask()).status).toBe(500)

@@ -72,7 +72,7 @@ describe('a limit with a store in Redis', () => {
       { store: { uri, prefix: freshPrefix(), timeoutMs: 20_000 } },
     )
     const clock = manualClock(Date.now() - 86_400_000)
-    const limited = nodeLimit({ handler: gate, clock })
+    const limited = nodeLimit({ gate, clock })
     const url = await served(limited((_request, response) => void response.end('hello')))
     const reported: (string | null | undefined)[] = []
     for (const status of [200, 429]) {

@@ -44,7 +44,7 @@ export async function startBed(
   limits: readonly RateLimitOptions[],
   answer: Application['answer'] = () => 'hello',
 ): Promise<Bed> {
-  const application: Application = { calls: 0, errors: [], answer }
+  const application: Application = { calls: 0, errors: [], decisions: [], answer }
   const served = await adapter.serve(limits, application)
   const port = portOf(served.server)
   onTestFinished(async () => {
