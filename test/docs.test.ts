@@ -299,7 +299,7 @@ describe('the library reference', () => {
     ['src/testing/compare-with-model.ts', 'Comparison'],
     ['src/testing/bucket-store-contract.ts', 'ContractOptions'],
   ])('of %s mentions every member of %s', (file, name) => {
-    const [, body = ''] = read(file).split(new RegExp(`interface ${name}\\b[^{]*\\{`))
+    const [, body = ''] = read(file).split(new RegExp(`(?:interface|type) ${name}\\b[^{]*\\{`))
     const members = [...(body.split('\n}')[0] ?? '').matchAll(/(?:^ {2}|readonly )(\w+)\??: /gm)].map(
       ([, member = '']) => member,
     )

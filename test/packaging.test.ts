@@ -194,7 +194,7 @@ describe('the types', () => {
     export const now: Decision = limiter.consumeSync('user:42')
     export const later: Promise<Decision> = limiter.consume('user:42', 3)
     export const waitForPermit = (maxWaitMs?: number, signal?: AbortSignal) => limiter.wait('user:42', { maxWaitMs, signal })
-    export const kept: RuleInput = { id: 'r', bands: [{ capacity: 1, window: 60 }], version: 3, createdAt: '2026-01-31' }
+    export const kept: RuleInput = { id: 'r', bands: [{ capacity: 1, window: '60s' }], version: 3, createdAt: '2026-01-31' }
     export const customize: ContextCustomizer = (context) => ({ ...context, userId: 'ann' })
     export type ExtensionPoints =
       [BucketResetHandler, BucketStore, Handler, KeyResolver, ReloadStrategy, RuleSetProvider]

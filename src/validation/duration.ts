@@ -1,15 +1,18 @@
-const unitTicks = new Map([
-  ['d', 86_400_000_000n],
-  ['h', 3_600_000_000n],
-  ['m', 60_000_000n],
-  ['s', 1_000_000n],
-  ['ms', 1_000n],
-])
+const unitTicks: Readonly<Record<string, bigint>> = {
+  w: 604_800_000_000n,
+  d: 86_400_000_000n,
+  h: 3_600_000_000n,
+  m: 60_000_000n,
+  s: 1_000_000n,
+  ms: 1_000n,
+}
 
-/** The syntax of a duration with a unit: `500ms`, `1.5s`, `1 m`. */
-export const durationPattern = '^([0-9]+(?:\\.[0-9]+)?) ?(ms|s|m|h|d)$'
-const durationText = new RegExp(durationPattern)
+/** The syntax of a duration with a unit: `500ms`, `1.5s`, `1 m`, `1 minute`. */
+export const durationPattern = '^([0-9]+(?:\\.[0-9]+)?) ?(ms|s|m|h|d|w|(?:millisecond|second|minute|hour|day|week)s?)$'
+const durationSyntax = new RegExp(durationPattern)
 
+/** The forms of a duration that must have a unit. */
+export const unitForms = 'text with a unit such as 500ms, 1.5s, 1m, 2h, 30d, 1w or 1 minute'
 export const durationForms = 'a number of seconds, or text such as 500ms, 1.5s, 1m, 2h, 30d'
 
 /**
@@ -19,9 +22,13 @@ export const durationForms = 'a number of seconds, or text such as 500ms, 1.5s, 
 export function durationTicks(value: unknown): number | undefined {
   if (typeof value === 'number') return value < 0 ? undefined : secondsTicks(value)
   if (typeof value !== 'string' || value.length > 40) return undefined
-  const [, digits, unit] = durationText.exec(value) ?? []
-  return digits === undefined || unit === undefined ? undefined : toTicks(digits, unitTicks.get(unit) as bigint)
+  const [, digits, unit] = durationSyntax.exec(value) ?? []
+  return digits === undefined || unit === undefined ? undefined : toTicks(digits, ticksOf(unit))
 }
+
+/** A unit that is spelled out has the first letter of its symbol, except milliseconds. */
+const ticksOf = (unit: string): bigint =>
+  (unitTicks[unit] ?? unitTicks[unit.startsWith('milli') ? 'ms' : unit.charAt(0)]) as bigint
 
 const secondsTicks = (seconds: number): number | undefined => toTicks(String(seconds), 1_000_000n)
 

@@ -13,10 +13,53 @@ export function nearest(name: string, candidates: readonly string[]): string | u
   return best
 }
 
-/** The end of a message about an unknown name: `did you mean capacity?`, or all allowed names if none is close. */
+/** The names that other rate limiters use, with ours, in the order of preference. */
+const namesOfPeers: Readonly<Record<string, readonly string[]>> = {
+  max: ['capacity'],
+  limit: ['capacity'],
+  points: ['capacity'],
+  windowms: ['windowMs', 'window'],
+  timewindow: ['window'],
+  ttl: ['window'],
+  duration: ['window'],
+  interval: ['window'],
+  keygenerator: ['key', 'keyResolver'],
+  weight: ['permits'],
+  skipsuccessfulrequests: ['countWhen'],
+  skipfailedrequests: ['countWhen'],
+  requestwassuccessful: ['countWhen'],
+  allowlist: ['skip'],
+  whitelist: ['skip'],
+  errorresponsebuilder: ['message'],
+  limithandler: ['onRejected'],
+  onexceeded: ['onRejected'],
+  standardheaders: ['headers'],
+  legacyheaders: ['headers'],
+  trustproxy: ['trustedProxies'],
+  ip: ['clientIp'],
+  address: ['clientIp'],
+  remoteaddress: ['clientIp'],
+  user: ['userId'],
+  token: ['apiKey'],
+  url: ['path'],
+  endpoint: ['path'],
+  timeout: ['maxWaitMs', 'timeoutMs'],
+  maxwait: ['maxWaitMs'],
+}
+
+/**
+ * The end of a message about an unknown name: `did you mean capacity?` for a misspelt name or the name that other rate limiters
+ * use, or all allowed names.
+ */
 export function nameHint(name: string, names: readonly string[]): string {
-  const suggestion = nearest(name, names)
+  const suggestion = nameOfPeer(name, names) ?? nearest(name, names)
   return suggestion === undefined ? `allowed: ${names.join(', ')}` : `did you mean ${suggestion}?`
+}
+
+function nameOfPeer(name: string, names: readonly string[]): string | undefined {
+  const key = normalized(name)
+  const ours = Object.hasOwn(namesOfPeers, key) ? namesOfPeers[key] : undefined
+  return ours?.find((one) => names.includes(one))
 }
 
 /** Ignores case and separators, so that `limit_scope`, `limit-scope` and `LimitScope` are equal. */

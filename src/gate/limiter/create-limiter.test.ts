@@ -93,7 +93,7 @@ describe('exactness', () => {
 
   it('supports windows of half a second and of 366 days', () => {
     const clock = manualClock(start)
-    const half = createLimiter({ capacity: 3, window: 0.5, clock })
+    const half = createLimiter({ capacity: 3, windowSeconds: 0.5, clock })
     for (let i = 0; i < 3; i++) half.consumeSync('a')
     expect(half.consumeSync('a')).toMatchObject({ allowed: false, retryAfterMs: 167, resetAt: start + 500 })
     const year = createLimiter({ capacity: 1, window: '366d', clock })

@@ -20,7 +20,7 @@ import { redisStore } from '../../stores/redis/redis-store.js'
 import { boundedStore, isStore, openStore } from '../open-store.js'
 
 /** Options of `createLimiter`: the fields of a rule, plus the store, the clock and the size of the waiting room. */
-export interface LimiterOptions extends SingleRuleInput {
+export type LimiterOptions = SingleRuleInput & {
   /** The bucket store: `memory` (default), a `redis://` URI, or a `BucketStore`. The limiter closes only stores it opened. */
   readonly store?: string | BucketStore | undefined
   /** Clock of the default memory store and of `wait`, for tests. */

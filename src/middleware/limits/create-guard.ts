@@ -21,7 +21,7 @@ import { memoryStore } from '../../stores/memory/memory-store.js'
 import { checkEdgeOptions, isEdgeOption } from './edge-options.js'
 
 /** A limit with an inline rule: `{ capacity: 100, window: '1m' }`, or any fields of a rule. */
-export interface SingleLimit extends Omit<SingleRuleInput, 'permits'> {
+export type SingleLimit = WithoutPermits<SingleRuleInput> & {
   readonly gate?: undefined
   readonly handler?: undefined
   /** The bucket store: `memory` (default), a `redis://` URI, Redis settings, or a `BucketStore`. */
@@ -31,6 +31,9 @@ export interface SingleLimit extends Omit<SingleRuleInput, 'permits'> {
   /** The maximum number of delayed requests; further ones are rejected. Default 100. */
   readonly maxConcurrentWaits?: number
 }
+
+/** Distributes over the forms of a rule. The cost of a request is an option of the HTTP edge, which may be a function. */
+type WithoutPermits<Rule> = Rule extends unknown ? Omit<Rule, 'permits'> : never
 
 /** A limit decided by a gate or another handler. */
 export type HandledLimit =

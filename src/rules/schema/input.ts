@@ -1,25 +1,66 @@
 /** The types of rule documents in code. YAML and JSON files and the REST API take the same fields; `docs/reference/rules.md` describes them. */
-import type { Consistency, LimitScope, Mode, OnMissingKey, OnStoreFailure, Policy, Strategy } from '../../core/rule.js'
+import type {
+  AlgorithmName,
+  Consistency,
+  LimitScope,
+  Mode,
+  OnMissingKey,
+  OnStoreFailure,
+  Policy,
+  Strategy,
+} from '../../core/rule.js'
 
-/** One limit of a rule: a capacity per window. */
-export interface BandInput {
+/** Completes the names of algorithms, and accepts other spellings of them. */
+type AlgorithmInput = AlgorithmName | (string & Record<never, never>)
+
+/** The window of a band, in exactly one spelling. */
+type WindowInput =
+  | {
+      /** With a unit: `'500ms'`, `'10s'`, `'1m'`, `'2h'`, `'30d'`, `'1w'`, `'1 minute'`. */
+      readonly window: string
+      readonly windowMs?: undefined
+      readonly windowSeconds?: undefined
+      readonly refillSeconds?: undefined
+    }
+  | {
+      readonly window?: undefined
+      /** The window in milliseconds. */
+      readonly windowMs: number
+      readonly windowSeconds?: undefined
+      readonly refillSeconds?: undefined
+    }
+  | {
+      readonly window?: undefined
+      readonly windowMs?: undefined
+      /** The window in seconds. */
+      readonly windowSeconds: number
+      readonly refillSeconds?: undefined
+    }
+  | {
+      readonly window?: undefined
+      readonly windowMs?: undefined
+      readonly windowSeconds?: undefined
+      /** Alias of `windowSeconds`. */
+      readonly refillSeconds: number
+    }
+
+interface BandFields {
   /** Unique in the rule. Default: derived from capacity and window, such as `100-per-1h`. */
   readonly label?: string
   /** Permits per window, or the size of the bucket. */
   readonly capacity: number
   /** Permits added per window. Default: `capacity`. */
   readonly refillTokens?: number
-  /** `'1m'`, `'500ms'`, or a number of seconds. Required, unless `refillSeconds` or `windowSeconds` is given. */
-  readonly window?: string | number
-  /** Alias of `window`, in seconds. */
-  readonly refillSeconds?: number
-  /** Alias of `window`, in seconds. */
-  readonly windowSeconds?: number
   /** `TOKEN_BUCKET` only: continuous refill, or all at once at the end of each window. Default: `STEADY`. */
   readonly refill?: 'STEADY' | 'INTERVAL'
-  /** An `AlgorithmName`; case, `-` and `_` are ignored. Default: the algorithm of the rule. */
-  readonly algorithm?: string
 }
+
+/** One limit of a rule: a capacity per window. */
+export type BandInput = BandFields &
+  WindowInput & {
+    /** Case, `-` and `_` are ignored. Default: the algorithm of the rule. */
+    readonly algorithm?: AlgorithmInput
+  }
 
 type Scalar = string | number | boolean
 
@@ -51,8 +92,8 @@ interface RuleFields {
   readonly keyResolver?: string
   /** Default: `ANONYMOUS`. */
   readonly onMissingKey?: OnMissingKey
-  /** Algorithm of the bands that set none. Default: `TOKEN_BUCKET`. */
-  readonly algorithm?: string
+  /** Algorithm of the bands that set none; case, `-` and `_` are ignored. Default: `TOKEN_BUCKET`. */
+  readonly algorithm?: AlgorithmInput
   /** Permits that one request takes. Default: 1. */
   readonly permits?: number
   /** Default: `REJECT`. */
@@ -84,10 +125,16 @@ export interface RuleInput extends RuleFields {
 }
 
 /** A rule outside a rule set, as `createLimiter` takes it. It needs no id, and a single band may be written without `bands`. */
-export interface SingleRuleInput extends RuleFields, Partial<Omit<BandInput, 'algorithm'>> {
-  /** The limits. Every one must allow a request. Alternative to `capacity` and `window`. */
-  readonly bands?: readonly BandInput[]
-}
+export type SingleRuleInput = RuleFields &
+  (
+    | (BandFields & WindowInput & { readonly bands?: undefined })
+    | ({
+        /** The limits. Every one must allow a request. Alternative to `capacity` and `window`. */
+        readonly bands: readonly BandInput[]
+      } & { readonly [Name in keyof BandFields | WindowName]?: undefined })
+  )
+
+type WindowName = 'window' | 'windowMs' | 'windowSeconds' | 'refillSeconds'
 
 /** A set of rules that are decided together. */
 export interface RuleSetInput {

@@ -35,7 +35,7 @@ describe('a document', () => {
   })
 
   it('reports the same path for an issue in each of its forms', () => {
-    const set = { id: 's', rules: [rule, { id: 'q', bands: [{ capacity: 'ten', window: 1 }] }] }
+    const set = { id: 's', rules: [rule, { id: 'q', bands: [{ capacity: 'ten', window: '1s' }] }] }
     const issue = 'ruleSets[0].rules[1].bands[0].capacity: must be a whole number from 1 to 1000000000; received "ten"'
     for (const document of [{ ruleSets: [set] }, [set], set]) expect(issuesIn(document)).toEqual([issue])
   })
@@ -119,7 +119,7 @@ describe('issues', () => {
               limitScope: 'CUSTOM',
               consistency: 'LEASED',
               algorithm: 'LEAKY_BUCKET',
-              bands: [{ capacity: 1, window: 1, refill: 'INTERVAL', oops: 1 }],
+              bands: [{ capacity: 1, window: '1s', refill: 'INTERVAL', oops: 1 }],
             },
           ],
         },
@@ -200,7 +200,7 @@ describe('issues', () => {
 describe('names with a meaning in JavaScript', () => {
   it('are reported as unknown fields', () => {
     const document = JSON.parse(
-      '{"ruleSets":[{"id":"s","__proto__":{"strategy":"first"},"rules":[{"id":"r","constructor":1,"toString":2,"bands":[{"capacity":1,"window":1,"__proto__":{"label":"x"}}]}]}],"__proto__":1}',
+      '{"ruleSets":[{"id":"s","__proto__":{"strategy":"first"},"rules":[{"id":"r","constructor":1,"toString":2,"bands":[{"capacity":1,"window":"1s","__proto__":{"label":"x"}}]}]}],"__proto__":1}',
     )
     expect(checkRuleSets(document).errors.map(({ path, message }) => `${path}: ${message.slice(0, 13)}`)).toEqual([
       '__proto__: unknown field',

@@ -259,7 +259,7 @@ describe('a rule', () => {
     for (const algorithm of ['LEAKY_BUCKET', 'SLIDING_WINDOW_LOG', 'SLIDING_WINDOW_COUNTER']) {
       expectIssue({ consistency: 'LEASED', algorithm }, 'consistency', `must be EXACT with ${algorithm}; ${required}`)
     }
-    const mixed = [...bands, { capacity: 1, window: 1, algorithm: 'leaky-bucket' }]
+    const mixed = [...bands, { capacity: 1, window: '1s', algorithm: 'leaky-bucket' }]
     expectIssue({ consistency: 'LEASED', bands: mixed }, 'consistency', `must be EXACT with LEAKY_BUCKET; ${required}`)
   })
 

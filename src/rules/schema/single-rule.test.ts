@@ -47,7 +47,7 @@ describe('a single rule', () => {
   }
 
   it('rejects band fields together with bands', () => {
-    expect(errorsOf({ bands, capacity: 1, window: 1 })).toEqual([
+    expect(errorsOf({ bands, capacity: 1, window: '1s' })).toEqual([
       'capacity: must not be combined with bands; move it into a band, or remove bands',
       'window: must not be combined with bands; move it into a band, or remove bands',
     ])
@@ -55,12 +55,12 @@ describe('a single rule', () => {
 
   it('reports issues with their paths', () => {
     expect(
-      errorsOf({ capacity: 'ten', window: 1, consistency: 'LEASED', algorithm: 'LEAKY_BUCKET' }, 'limits.login'),
+      errorsOf({ capacity: 'ten', window: '1s', consistency: 'LEASED', algorithm: 'LEAKY_BUCKET' }, 'limits.login'),
     ).toEqual([
       'limits.login.capacity: must be a whole number from 1 to 1000000000; received "ten"',
       'limits.login.consistency: must be EXACT with LEAKY_BUCKET; LEASED requires TOKEN_BUCKET or FIXED_WINDOW',
     ])
-    expect(errorsOf({ capacity: 1, window: 1, burst: 2 })).toEqual([
+    expect(errorsOf({ capacity: 1, window: '1s', burst: 2 })).toEqual([
       expect.stringMatching(/^burst: unknown field "burst"; allowed: id, /),
     ])
     expect(errorsOf(undefined)).toEqual([

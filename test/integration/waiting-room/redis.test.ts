@@ -5,7 +5,8 @@ import type { BucketStore, Charge } from '../../../src/core/bucket-store.js'
 import type { Clock } from '../../../src/core/clock.js'
 import type { Band } from '../../../src/core/rule.js'
 import { seededRandom } from '../../../src/core/seeded-random.js'
-import { createLimiter, type Limiter, type LimiterOptions } from '../../../src/gate/limiter/create-limiter.js'
+import { createLimiter, type Limiter } from '../../../src/gate/limiter/create-limiter.js'
+import type { SingleRuleInput } from '../../../src/rules/schema/input.js'
 import { memoryStore } from '../../../src/stores/memory/memory-store.js'
 import { redisStore } from '../../../src/stores/redis/redis-store.js'
 import { band, chargeOf, group, second, startMs } from '../../../src/testing/fixtures.js'
@@ -20,7 +21,7 @@ const opened: Limiter[] = []
 afterEach(() => Promise.all(opened.splice(0).map((limiter) => limiter.close())))
 
 /** Two limiters that share only the data in Redis and the clock. */
-function twoProcesses(options: Omit<LimiterOptions, 'store' | 'clock'>) {
+function twoProcesses(options: SingleRuleInput) {
   const clock = manualClock(startMs)
   const prefix = freshPrefix()
   const limiters = clients.map((client) =>

@@ -17,7 +17,7 @@ const limits: Readonly<Record<string, Omit<LimiterOptions, 'store'>>> = {
 }
 
 function open(name: string, store: BucketStore, options: Partial<LimiterOptions> = {}): Limiter {
-  const limiter = createLimiter({ ...limits[name], store, ...options })
+  const limiter = createLimiter({ ...(limits[name] as LimiterOptions), store, ...options } as LimiterOptions)
   onTestFinished(() => limiter.close())
   return limiter
 }

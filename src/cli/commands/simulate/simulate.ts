@@ -119,7 +119,7 @@ function bandsOf({ algorithm, capacity, window, refillTokens, refill }: Simulate
       algorithm: name,
       capacity,
       refillTokens: refillTokens ?? capacity,
-      window: window / 1e6,
+      windowMs: window / 1_000,
       refill: isInterval ? 'INTERVAL' : 'STEADY',
     }
     return parseRule({ id: 'simulate', bands: [band] }).bands[0] as Band

@@ -25,20 +25,22 @@ describe('a band', () => {
     })
     expect(issuesInBand({})).toEqual([
       'bands[0].capacity: must be a whole number from 1 to 1000000000; received nothing',
-      'bands[0].window: must be a duration from 1ms to 366d in whole microseconds (a number of seconds, or text such as 500ms, 1.5s, 1m, 2h, 30d); received nothing',
+      'bands[0].window: must be a duration from 1ms to 366d in whole microseconds (text with a unit such as 500ms, 1.5s, 1m, 2h, 30d, 1w or 1 minute); received nothing',
     ])
   })
 
   it.each([
     [{ window: '1m' }, 60_000_000],
-    [{ window: 60 }, 60_000_000],
-    [{ window: 0.5 }, 500_000],
+    [{ window: '1 minute' }, 60_000_000],
+    [{ windowMs: 60_000 }, 60_000_000],
+    [{ windowMs: 0.5e3 }, 500_000],
+    [{ windowMs: 1.001 }, 1_001],
     [{ window: '500ms' }, 500_000],
     [{ refillSeconds: 60 }, 60_000_000],
     [{ refillSeconds: 0.5 }, 500_000],
     [{ windowSeconds: 60 }, 60_000_000],
     [{ window: '1ms' }, 1_000],
-    [{ window: 0.001 }, 1_000],
+    [{ window: '1w' }, 604_800_000_000],
     [{ window: '1.001ms' }, 1_001],
     [{ window: '366d' }, 31_622_400_000_000],
     [{ refillSeconds: 31_622_400 }, 31_622_400_000_000],
@@ -48,16 +50,15 @@ describe('a band', () => {
 
   it.each([
     ['window', '0.999ms'],
-    ['window', 0.000999],
-    ['window', 0.0010005],
     ['window', '366.1d'],
-    ['window', 31_622_400.000001],
     ['window', 'soon'],
-    ['window', '60'],
-    ['window', 0],
-    ['window', -1],
-    ['window', Number.NaN],
-    ['window', Number.POSITIVE_INFINITY],
+    ['windowMs', 0.999],
+    ['windowMs', 1.0005],
+    ['windowMs', -1],
+    ['windowMs', Number.NaN],
+    ['windowMs', Number.POSITIVE_INFINITY],
+    ['windowMs', '60000'],
+    ['windowSeconds', 31_622_400.000001],
     ['window', null],
     ['refillSeconds', '1m'],
     ['refillSeconds', '60'],
@@ -68,16 +69,32 @@ describe('a band', () => {
     expect(issuesInBand({ capacity: 1, [name]: value })).toEqual([
       expect.stringMatching(
         new RegExp(
-          `^bands\\[0\\]\\.${name}: must be a duration from 1ms to 366d in whole microseconds \\(a number of seconds.*; received `,
+          `^bands\\[0\\]\\.${name}: must be a (duration|number of (milli)?seconds) from 1ms to 366d in whole microseconds.*; received `,
         ),
       ),
     ])
   })
 
+  it.each([
+    [60_000, 'window: 60s, windowMs: 60000 or windowSeconds: 60'],
+    ['60000', 'window: 60s, windowMs: 60000 or windowSeconds: 60'],
+    [60, 'window: 60s, windowMs: 60000 or windowSeconds: 60'],
+    [1_500, 'window: 1500ms, windowMs: 1500 or windowSeconds: 1.5'],
+    [0.5, 'window: 500ms, windowMs: 500 or windowSeconds: 0.5'],
+  ])('rejects a window without a unit, and names the spellings of %j that have one', (window, spellings) => {
+    expect(issuesInBand({ capacity: 1, window })).toEqual([
+      `bands[0].window: must have a unit; received ${JSON.stringify(window)}. Use one of ${spellings}`,
+    ])
+  })
+
+  it.each([0, -1, Number.NaN, Number.POSITIVE_INFINITY, 1e300])('rejects %s as its window', (window) => {
+    expect(issuesInBand({ capacity: 1, window })).toEqual([`bands[0].window: must have a unit; received ${window}`])
+  })
+
   it('rejects several aliases of window', () => {
     expect(issuesInBand({ capacity: 1, window: '1s', refillSeconds: 1, windowSeconds: 1 })).toEqual([
-      'bands[0].refillSeconds: must not be combined with window, which means the same; use only one of window, refillSeconds, windowSeconds',
-      'bands[0].windowSeconds: must not be combined with window, which means the same; use only one of window, refillSeconds, windowSeconds',
+      'bands[0].windowSeconds: must not be combined with window, which means the same; use only one of window, windowMs, windowSeconds, refillSeconds',
+      'bands[0].refillSeconds: must not be combined with window, which means the same; use only one of window, windowMs, windowSeconds, refillSeconds',
     ])
   })
 
@@ -107,28 +124,28 @@ describe('a band', () => {
   })
 
   it('defaults refillTokens to its capacity', () => {
-    expect(bandOf({ capacity: 7, window: 1 })?.refillTokens).toBe(7)
-    expect(bandOf({ capacity: 7, refillTokens: 2, window: 1 })?.refillTokens).toBe(2)
+    expect(bandOf({ capacity: 7, window: '1s' })?.refillTokens).toBe(7)
+    expect(bandOf({ capacity: 7, refillTokens: 2, window: '1s' })?.refillTokens).toBe(2)
   })
 
   it('overrides the algorithm of its rule, ignoring case and separators', () => {
     const bands = [
-      { capacity: 1, window: 1 },
-      { capacity: 2, window: 1, algorithm: 'sliding-window_LOG' },
-      { capacity: 3, window: 1, algorithm: 'leakyBucket' },
+      { capacity: 1, window: '1s' },
+      { capacity: 2, window: '1s', algorithm: 'sliding-window_LOG' },
+      { capacity: 3, window: '1s', algorithm: 'leakyBucket' },
     ]
     expect(bandsOf(bands, { algorithm: 'fixed-window' }).map(({ algorithm }) => algorithm)).toEqual([
       'FIXED_WINDOW',
       'SLIDING_WINDOW_LOG',
       'LEAKY_BUCKET',
     ])
-    expect(issuesInBand({ capacity: 1, window: 1, algorithm: 'TOKEN_BUKET' })).toEqual([
+    expect(issuesInBand({ capacity: 1, window: '1s', algorithm: 'TOKEN_BUKET' })).toEqual([
       'bands[0].algorithm: must be one of TOKEN_BUCKET, LEAKY_BUCKET, FIXED_WINDOW, SLIDING_WINDOW_LOG, SLIDING_WINDOW_COUNTER; received "TOKEN_BUKET"',
     ])
   })
 
   it('accepts INTERVAL only with TOKEN_BUCKET', () => {
-    const band = { capacity: 1, window: 1, refill: 'INTERVAL' }
+    const band = { capacity: 1, window: '1s', refill: 'INTERVAL' }
     expect(bandOf(band)?.refill).toBe('INTERVAL')
     expect(bandOf({ ...band, algorithm: 'TOKEN_BUCKET' }, { algorithm: 'LEAKY_BUCKET' })?.refill).toBe('INTERVAL')
     expect(bandOf({ ...band, refill: 'STEADY' }, { algorithm: 'LEAKY_BUCKET' })?.refill).toBe('STEADY')
@@ -142,11 +159,11 @@ describe('a band', () => {
 
   it('limits the capacity of SLIDING_WINDOW_LOG to 100 000', () => {
     const rule = { algorithm: 'SLIDING_WINDOW_LOG' }
-    expect(bandOf({ capacity: 100_000, window: 1 }, rule)?.capacity).toBe(100_000)
-    expect(issuesInBand({ capacity: 100_001, window: 1 }, rule)).toEqual([
+    expect(bandOf({ capacity: 100_000, window: '1s' }, rule)?.capacity).toBe(100_000)
+    expect(issuesInBand({ capacity: 100_001, window: '1s' }, rule)).toEqual([
       'bands[0].capacity: must be at most 100000 with SLIDING_WINDOW_LOG; received 100001',
     ])
-    expect(bandOf({ capacity: 100_001, window: 1 })?.capacity).toBe(100_001)
+    expect(bandOf({ capacity: 100_001, window: '1s' })?.capacity).toBe(100_001)
   })
 
   it.each(['TOKEN_BUCKET', 'LEAKY_BUCKET'])(
@@ -169,7 +186,8 @@ describe('a band', () => {
 })
 
 describe('the list of bands', () => {
-  const distinct = (count: number) => Array.from({ length: count }, (_, index) => ({ capacity: index + 1, window: 1 }))
+  const distinct = (count: number) =>
+    Array.from({ length: count }, (_, index) => ({ capacity: index + 1, window: '1s' }))
 
   it('has 1 to 8 bands', () => {
     expect(bandsOf(distinct(1))).toHaveLength(1)
@@ -194,10 +212,10 @@ describe('labels', () => {
   const labels = (bands: unknown, rule?: object) => bandsOf(bands, rule).map(({ label }) => label)
 
   it('consist of letters, digits, . _ - and :', () => {
-    expect(labels([{ capacity: 1, window: 1, label: 'per-Hour_1.a:b' }])).toEqual(['per-Hour_1.a:b'])
-    expect(labels([{ capacity: 1, window: 1, label: 'x'.repeat(128) }])).toEqual(['x'.repeat(128)])
+    expect(labels([{ capacity: 1, window: '1s', label: 'per-Hour_1.a:b' }])).toEqual(['per-Hour_1.a:b'])
+    expect(labels([{ capacity: 1, window: '1s', label: 'x'.repeat(128) }])).toEqual(['x'.repeat(128)])
     for (const wrong of ['', 'x'.repeat(129), 'a b', 'a/b', 'é', 7, null]) {
-      expect(issuesInBand({ capacity: 1, window: 1, label: wrong })).toEqual([
+      expect(issuesInBand({ capacity: 1, window: '1s', label: wrong })).toEqual([
         expect.stringMatching(
           /^bands\[0\]\.label: must be 1 to 128 characters \(letters, digits, \. _ - :\); received .*$/,
         ),
@@ -221,7 +239,7 @@ describe('labels', () => {
   it('default to distinct labels for bands that differ only in the algorithm', () => {
     const bands = [
       { capacity: 5, window: '1s' },
-      { capacity: 5, window: 1, algorithm: 'FIXED_WINDOW' },
+      { capacity: 5, window: '1s', algorithm: 'FIXED_WINDOW' },
       { capacity: 5, window: '1000ms', refill: 'INTERVAL' },
     ]
     const expected = ['5-per-1s-token-bucket', '5-per-1s-fixed-window', '5-per-1s-token-bucket-interval']
@@ -242,7 +260,7 @@ describe('labels', () => {
     expect(issuesIn([band, { capacity: 5, refillSeconds: 1 }])).toEqual([
       `${place}[1]: must have a label of its own: bands[0] already has the default label "5-per-1s"`,
     ])
-    expect(issuesIn([band, { capacity: 9, window: 1, label: '5-per-1s' }])).toEqual([
+    expect(issuesIn([band, { capacity: 9, window: '1s', label: '5-per-1s' }])).toEqual([
       `${place}[0]: must have a label of its own: bands[1] already has the default label "5-per-1s"`,
     ])
     expect(labels([{ ...band, label: 'a' }, band])).toEqual(['a', '5-per-1s'])

@@ -10,10 +10,11 @@ import {
   maxWindowTicks,
   minWindowTicks,
 } from '../../../core/rule.js'
-import { durationForms, durationTicks } from '../../../validation/duration.js'
+import { durationTicks, unitForms } from '../../../validation/duration.js'
 import { type FieldValues, givenAlias } from '../../../validation/fields.js'
-import { described, type JsonSchema, type Kind } from '../../../validation/kind.js'
-import { durationSchema, identifier, oneOf, wholeNumber } from '../../../validation/kinds.js'
+import { describeValue } from '../../../validation/issues.js'
+import { described, type Kind, wrongValue } from '../../../validation/kind.js'
+import { identifier, oneOf, unitSchema, wholeNumber } from '../../../validation/kinds.js'
 import { list, object } from '../../../validation/structures.js'
 
 /** Ignores case, `-` and `_`: `token-bucket`, `TOKEN_BUCKET` and `tokenBucket` are equal. */
@@ -26,20 +27,50 @@ export const algorithmKind: Kind<AlgorithmName> = {
 }
 const normalized = (name: string): string => name.toUpperCase().replaceAll(/[-_]/g, '')
 
-/** A window, parsed to ticks. */
-const windowKind = (forms: string, schema: JsonSchema): Kind<number> => ({
-  allowed: `a duration from 1ms to 366d in whole microseconds (${forms})`,
-  schema,
+const isWindow = (ticks: number | undefined): ticks is number =>
+  ticks !== undefined && ticks >= minWindowTicks && ticks <= maxWindowTicks
+
+/** A window with a unit, parsed to ticks. A bare number is ambiguous: half of all users mean milliseconds. */
+const windowKind: Kind<number> = {
+  allowed: `a duration from 1ms to 366d in whole microseconds (${unitForms})`,
+  schema: unitSchema,
   parse(value) {
-    const ticks = typeof value === 'number' || schema.anyOf !== undefined ? durationTicks(value) : undefined
-    return ticks !== undefined && ticks >= minWindowTicks && ticks <= maxWindowTicks ? ticks : undefined
+    const ticks = typeof value === 'string' ? durationTicks(value) : undefined
+    return isWindow(ticks) ? ticks : undefined
   },
-})
-const secondsWindow = windowKind('a number of seconds', {
-  type: 'number',
-  minimum: minWindowTicks / 1e6,
-  maximum: maxWindowTicks / 1e6,
-})
+  read(value, path, issues) {
+    const ticks = windowKind.parse(value)
+    if (ticks === undefined)
+      issues.add(path, isNumeric(value) ? withoutUnit(value) : wrongValue(value, windowKind.allowed))
+    return ticks
+  },
+}
+
+const isNumeric = (value: unknown): value is number | string =>
+  typeof value === 'number' || (typeof value === 'string' && /^\d+(\.\d+)?$/.test(value))
+
+/** Windows of a second or more are common, so a number from 1000 is taken for milliseconds in the suggestion. */
+function withoutUnit(value: number | string): string {
+  const ticks = Number(value) * (Number(value) >= 1_000 ? 1_000 : 1_000_000)
+  const text = ticks % 1_000_000 === 0 ? `${ticks / 1_000_000}s` : `${ticks / 1_000}ms`
+  const spellings = `window: ${text}, windowMs: ${ticks / 1_000} or windowSeconds: ${ticks / 1_000_000}`
+  const message = `must have a unit; received ${describeValue(value)}`
+  return isWindow(ticks) ? `${message}. Use one of ${spellings}` : message
+}
+
+/** A window as a number of `unit`, parsed to ticks. */
+function numberWindow(unit: 's' | 'ms'): Kind<number> {
+  const perUnit = unit === 's' ? 1_000_000 : 1_000
+  return {
+    allowed: `a ${unit === 's' ? 'number of seconds' : 'number of milliseconds'} from 1ms to 366d in whole microseconds`,
+    schema: { type: 'number', minimum: minWindowTicks / perUnit, maximum: maxWindowTicks / perUnit },
+    parse(value) {
+      const ticks = typeof value === 'number' ? durationTicks(`${value}${unit}`) : undefined
+      return isWindow(ticks) ? ticks : undefined
+    },
+  }
+}
+const secondsWindow = numberWindow('s')
 
 /** The fields of a band. `algorithm` overrides the algorithm of the rule. */
 export const bandKinds = {
@@ -47,14 +78,12 @@ export const bandKinds = {
   capacity: wholeNumber(1, maxCapacity),
   refillTokens: described(wholeNumber(1, maxCapacity), 'Default: the capacity.'),
   window: described(
-    windowKind(durationForms, durationSchema(minWindowTicks, maxWindowTicks)),
-    'Window as a duration such as `1m` or `500ms`, or as a number of seconds.',
+    windowKind,
+    'Window with a unit, such as `1m` or `500ms`. Exactly one of `window`, `windowMs`, `windowSeconds` and `refillSeconds` is required.',
   ),
-  refillSeconds: described(
-    secondsWindow,
-    'Window in seconds. Exactly one of `refillSeconds`, `window` and `windowSeconds` is required.',
-  ),
-  windowSeconds: described(secondsWindow, 'Alias of `refillSeconds`.'),
+  windowMs: described(numberWindow('ms'), 'Window in milliseconds.'),
+  windowSeconds: described(secondsWindow, 'Window in seconds.'),
+  refillSeconds: described(secondsWindow, 'Alias of `windowSeconds`.'),
   refill: described(oneOf(['STEADY', 'INTERVAL'] as const), 'TOKEN_BUCKET only. Default: STEADY.'),
   algorithm: algorithmKind,
 }
@@ -62,6 +91,8 @@ export const bandKinds = {
 const { capacity: capacityKind, ...optionalKinds } = bandKinds
 export const maxBands = 8
 export const bandList = list(object({ capacity: capacityKind }, optionalKinds, { title: 'Band' }), { max: maxBands })
+
+const windowNames = ['window', 'windowMs', 'windowSeconds', 'refillSeconds'] as const
 
 /** A band in which missing and invalid fields are `undefined`. */
 export type DraftBand = { readonly [K in keyof Band]: Band[K] | undefined }
@@ -71,7 +102,7 @@ export function readBand(values: FieldValues, algorithm: AlgorithmName | undefin
   const fields = values.as(bandKinds)
   const capacity = fields.require('capacity')
   const refillTokens = fields.has('refillTokens') ? fields.read('refillTokens') : capacity
-  const windowTicks = fields.require(givenAlias(fields, ['window', 'refillSeconds', 'windowSeconds']) ?? 'window')
+  const windowTicks = fields.require(givenAlias(fields, windowNames) ?? 'window')
   const refill = fields.has('refill') ? fields.read('refill') : 'STEADY'
   const band = { label: fields.read('label'), algorithm, refill, capacity, refillTokens, windowTicks }
   checkAlgorithm(fields, band)

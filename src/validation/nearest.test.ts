@@ -1,0 +1,30 @@
+import { describe, expect, it } from 'vitest'
+import { singleRuleKinds } from '../rules/schema/rule-schema.js'
+import { nameHint } from './nearest.js'
+
+describe('hints about unknown names', () => {
+  const names = [...Object.keys(singleRuleKinds), 'key', 'skip', 'countWhen', 'onRejected', 'headers', 'trustedProxies']
+
+  it.each([
+    ['max', 'capacity'],
+    ['limit', 'capacity'],
+    ['points', 'capacity'],
+    ['timeWindow', 'window'],
+    ['ttl', 'window'],
+    ['duration', 'window'],
+    ['window_ms', 'windowMs'],
+    ['keyGenerator', 'key'],
+    ['skipSuccessfulRequests', 'countWhen'],
+    ['allowList', 'skip'],
+    ['standardHeaders', 'headers'],
+    ['capcity', 'capacity'],
+  ])('suggest for %s the option %s', (name, ours) => {
+    expect(nameHint(name, names)).toBe(`did you mean ${ours}?`)
+  })
+
+  it('list the allowed names if none is close, or if the suggestion is not one of them', () => {
+    expect(nameHint('max', ['id', 'rules'])).toBe('allowed: id, rules')
+    expect(nameHint('colour', ['id', 'rules'])).toBe('allowed: id, rules')
+    expect(nameHint('constructor', ['id', 'rules'])).toBe('allowed: id, rules')
+  })
+})
