@@ -10,6 +10,7 @@ import {
   milliseconds,
   oneOf,
   text,
+  warningLogger,
   wholeNumber,
 } from '../validation/kinds.js'
 import * as options from '../validation/options.js'
@@ -34,6 +35,7 @@ const kinds: Readonly<Record<keyof FluxGateOptions, Kind<unknown>>> = {
   localShare: ratelimit.localShare.kind,
   maxKeys: store.maxKeys.kind,
   clock: codeValue('a clock: an object whose now() returns epoch milliseconds', isClock),
+  logger: warningLogger,
   reload: group({
     // In code, a custom `ReloadStrategy` is allowed too.
     strategy: codeValue(

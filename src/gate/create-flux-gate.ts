@@ -6,6 +6,7 @@ import type { RuleRequirement } from '../rules/check-provided-rules.js'
 import { LoadedRules } from '../rules/loaded-rules.js'
 import { redisStore } from '../stores/redis/redis-store.js'
 import type { DecisionObserver } from '../telemetry/decision-observer.js'
+import { Warnings } from '../validation/warnings.js'
 import { checkOptions } from './check-options.js'
 import { readGateOptions } from './configured-options.js'
 import type { FluxGate } from './flux-gate.js'
@@ -37,9 +38,11 @@ export interface GateHooks {
 
 /** Creates a gate for a program with its own telemetry and log. */
 export async function openGate(input: FluxGateOptions | string, hooks: GateHooks = {}): Promise<FluxGate> {
-  const { observer, onUnreachable = emitWarning } = hooks
+  const { observer } = hooks
   const options = await readGateOptions(checkOptions(typeof input === 'string' ? { config: input } : input))
   const clock = options.clock ?? systemClock
+  const warnings = new Warnings(options.logger)
+  const { onUnreachable = (message) => warnings.warn('FLUXGATE_STORE_UNREACHABLE', message) } = hooks
   const rules = openRules(options.rules)
   const isOwnRules = rules !== options.rules && isRuleStore(rules)
   const opened: Closable[] = isOwnRules ? [rules] : []
@@ -59,7 +62,7 @@ export async function openGate(input: FluxGateOptions | string, hooks: GateHooks
     await store.availability?.ready?.()
     if (store.availability?.isConnected === false) onUnreachable(unreachableMessage(store.availability))
     const bounded = boundedStore(store, { ...resilience, clock })
-    return await Gate.open(options, { clock, provider, book, store: bounded, opened, observer })
+    return await Gate.open(options, { clock, provider, book, store: bounded, opened, observer, warnings })
   } catch (error) {
     for (const one of opened) await one.close()
     throw error
@@ -69,8 +72,4 @@ export async function openGate(input: FluxGateOptions | string, hooks: GateHooks
 const unreachableMessage = ({ unreachable }: StoreAvailability): string => {
   const reason = unreachable === undefined ? '' : `: ${messageOf(unreachable.cause ?? unreachable)}`
   return `Cannot reach the bucket store${reason}. Each rule's onStoreFailure applies until it recovers. Check that Redis is running and that its address is correct.`
-}
-
-function emitWarning(message: string): void {
-  process.emitWarning(message, { type: 'FluxGateWarning', code: 'FLUXGATE_STORE_UNREACHABLE' })
 }

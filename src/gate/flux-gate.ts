@@ -3,6 +3,7 @@ import type { BandDecision, Decision } from '../core/decision.js'
 import type { CheckOptions, Handler } from '../core/handler.js'
 import type { RequestContext } from '../core/request-context.js'
 import type { RuleSet } from '../core/rule.js'
+import type { Warnings } from '../validation/warnings.js'
 import type { GateEvents, GateListener } from './events.js'
 import type { GateHealth } from './health/gate-health.js'
 
@@ -32,6 +33,10 @@ export interface FluxGate extends Handler {
   reload(): Promise<void>
   /** The rule sets in force. */
   readonly ruleSets: readonly RuleSet[]
+  /** The id of the rule set for requests that name none; undefined if no rule set is the default. */
+  readonly defaultRuleSetId: string | undefined
+  /** Warnings about likely misconfigurations, with the number of their occurrences. */
+  readonly warnings: Warnings
   /** Overrides of rules; undefined if the store does not support them. */
   readonly overrides?: OverrideStore | undefined
   /** Adds an event listener. Returns a function that removes it. */

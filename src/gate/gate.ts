@@ -11,10 +11,12 @@ import type { RequestContext } from '../core/request-context.js'
 import type { RuleSet } from '../core/rule.js'
 import { defaultMaxConcurrentWaits, WaitingRoom } from '../core/waiting/waiting-room.js'
 import { StandaloneHandler } from '../handlers/standalone.js'
+import { unknownRuleSet } from '../handlers/unknown-rule-set.js'
 import type { LoadedRules, ReloadResult } from '../rules/loaded-rules.js'
 import { chooseReload } from '../rules/reload/choose-reload.js'
 import { memoryStore } from '../stores/memory/memory-store.js'
 import type { DecisionObserver } from '../telemetry/decision-observer.js'
+import type { Warnings } from '../validation/warnings.js'
 import { CurrentRules } from './current-rules.js'
 import { type GateEvents, type GateListener, GateListeners } from './events.js'
 import type { BucketSelector, FluxGate } from './flux-gate.js'
@@ -40,6 +42,7 @@ export interface GateParts {
   /** Resources that were opened for the gate and are closed with it. */
   readonly opened: readonly Closable[]
   readonly observer?: DecisionObserver | undefined
+  readonly warnings: Warnings
 }
 
 /** Implements `FluxGate`. Owns the rules, the store, the waiting room and the listeners. */
@@ -58,6 +61,7 @@ export class Gate implements FluxGate {
   readonly #listeners = new GateListeners()
   readonly #observed: ObservedHandler
   readonly overrides: OverrideStore | undefined
+  readonly warnings: Warnings
   #reloadName = 'NONE'
   /** Stop functions of background work. */
   readonly #stops: (() => void)[] = []
@@ -70,6 +74,7 @@ export class Gate implements FluxGate {
     this.#clock = clock
     this.#book = book
     this.#parts = parts
+    this.warnings = parts.warnings
     this.#rules = new CurrentRules(options, book.current, store)
     this.#store = generations === undefined ? store : requireGenerations(store, generations)
     this.overrides =
@@ -113,11 +118,24 @@ export class Gate implements FluxGate {
       ...(pollingIntervalMs !== undefined && { intervalMs: pollingIntervalMs }),
     })
     const gate = new Gate(options, parts)
+    gate.#checkDefault()
     gate.#reloadName = reload.name
     gate.#stops.push(reload.start((request) => gate.#reload(request)))
     const stopListening = provider.onEdit?.((edited) => gate.#edited(edited))
     if (stopListening !== undefined) gate.#stops.push(stopListening)
     return gate
+  }
+
+  /** A default that does not exist is an error if the rules cannot change, and a warning otherwise. */
+  #checkDefault(): void {
+    const { defaultRuleSetId: id, rules } = this.#options
+    if (id === undefined || this.defaultRuleSetId === id) return
+    const message = `defaultRuleSetId: ${unknownRuleSet(
+      id,
+      this.ruleSets.map((set) => set.id),
+    )}`
+    if (!canChange(rules)) throw new FluxGateError('FLUXGATE_RULE_SET_UNKNOWN', message)
+    this.warnings.warn('FLUXGATE_RULE_SET_UNKNOWN', message)
   }
 
   /** An edit made in this process is in force here before the edit resolves. */
@@ -129,6 +147,10 @@ export class Gate implements FluxGate {
 
   get ruleSets(): readonly RuleSet[] {
     return this.#rules.ruleSets
+  }
+
+  get defaultRuleSetId(): string | undefined {
+    return this.#rules.snapshot.defaultPlan?.ruleSet.id
   }
 
   async check(context: RequestContext, options?: CheckOptions): Promise<Decision> {
@@ -209,6 +231,7 @@ export class Gate implements FluxGate {
       missingRuleBehavior,
       onStoreFailure,
       localShare,
+      warnings: this.warnings,
       onStoreError: (error) => this.#storeFailed(error),
       onStoreAnswer: () => {
         if (this.#storeState.isDown) this.#storeState.answered()

@@ -10,6 +10,7 @@ import type { ReloadChoice } from '../rules/reload/choose-reload.js'
 import type { RuleSetInput } from '../rules/schema/input.js'
 import type { RedisStoreOptions } from '../stores/redis/redis-store.js'
 import type { ResilientOptions } from '../stores/resilient/resilient.js'
+import type { WarningLogger } from '../validation/warnings.js'
 
 /** Options of `createFluxGate`. Unknown and invalid options throw. */
 export interface FluxGateOptions {
@@ -57,6 +58,8 @@ export interface FluxGateOptions {
   readonly localShare?: number
   /** Timeout and circuit breaker of the store, and the timeout of its first connection. */
   readonly resilience?: Omit<ResilientOptions, 'clock' | 'onStateChange'> & Pick<RedisStoreOptions, 'connectTimeoutMs'>
+  /** Receives warnings about likely misconfigurations, each once. Default: process warnings. */
+  readonly logger?: WarningLogger
   /** Path of a `fluxgate.yaml`. Options given in code take precedence over it. */
   readonly config?: string
   /** Clock of the gate and of its memory store, for tests. */

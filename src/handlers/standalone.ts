@@ -9,7 +9,11 @@ import type { CheckOptions, Handler } from '../core/handler.js'
 import type { RequestContext } from '../core/request-context.js'
 import type { OnStoreFailure } from '../core/rule.js'
 import type { WaitingRoom } from '../core/waiting/waiting-room.js'
+import { quoted } from '../validation/issues.js'
+import { nameHint } from '../validation/nearest.js'
+import type { Warnings } from '../validation/warnings.js'
 import { StoreFailurePolicy } from './store-failure-policy.js'
+import { unknownRuleSet } from './unknown-rule-set.js'
 
 /** Options of `StandaloneHandler`. */
 export interface StandaloneOptions {
@@ -29,11 +33,24 @@ export interface StandaloneOptions {
   readonly onStoreFailure: OnStoreFailure
   /** The share of each limit that this process enforces alone while the store fails; 1 is all of it. */
   readonly localShare: number
+  /** Receives warnings about contexts with unknown fields and about rule sets that do not exist. */
+  readonly warnings?: Warnings
   /** Called for every failure of a remote store. */
   readonly onStoreError?: (error: unknown) => void
   /** Called for every reply of a remote store. */
   readonly onStoreAnswer?: () => void
 }
+
+const contextFields: readonly string[] = [
+  'key',
+  'clientIp',
+  'userId',
+  'apiKey',
+  'method',
+  'path',
+  'headers',
+  'attributes',
+] satisfies (keyof RequestContext)[]
 
 const noOptions: CheckOptions = Object.freeze({})
 
@@ -58,10 +75,12 @@ export class StandaloneHandler implements Handler {
 
   decide(context: RequestContext, options: CheckOptions = noOptions): Decision | Promise<Decision> {
     const plan = this.#planOf(options.ruleSetId)
-    if (plan === undefined) return this.#notCovered('NO_RULE_SET', options.ruleSetId ?? null)
+    if (plan === undefined) return this.#noRuleSet(options.ruleSetId)
     const { id: ruleSetId } = plan.ruleSet
     const permits = options.permits === undefined ? 1 : checkPermits(options.permits)
     const charges = plan.charges(checkContext(context), permits)
+    // A misspelt field shows as a missing one. Contexts of middleware have both.
+    if (context.clientIp == null || context.path == null) this.#warnOfUnknownFields(context)
     if (charges instanceof MissingKey)
       return unmeteredDecision(false, 'MISSING_KEY', this.#now(), { ruleSetId, ruleId: charges.rule.id })
     return charges.length === 0
@@ -80,6 +99,26 @@ export class StandaloneHandler implements Handler {
     const { snapshot } = this.#options
     const { defaultPlan, plans } = typeof snapshot === 'function' ? snapshot() : snapshot
     return ruleSetId === undefined ? defaultPlan : plans.get(ruleSetId)
+  }
+
+  #noRuleSet(ruleSetId: string | undefined): Decision {
+    const { snapshot } = this.#options
+    const { plans } = typeof snapshot === 'function' ? snapshot() : snapshot
+    const ids = [...plans.keys()]
+    // One warning for all ids, because clients of a server choose them.
+    this.#options.warnings?.warn('FLUXGATE_RULE_SET_UNKNOWN', unknownRuleSet(ruleSetId, ids), 'rule set')
+    return this.#notCovered('NO_RULE_SET', ruleSetId ?? null)
+  }
+
+  #warnOfUnknownFields(context: RequestContext): void {
+    const { warnings } = this.#options
+    if (warnings === undefined) return
+    for (const name in context)
+      if (!contextFields.includes(name))
+        warnings.warn(
+          'FLUXGATE_ARGUMENT_INVALID',
+          `The context of a check has the unknown field ${quoted(name)}; ${nameHint(name, contextFields)}`,
+        )
   }
 
   #notCovered(reason: Reason, ruleSetId: string | null): Decision {

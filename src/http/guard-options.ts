@@ -2,6 +2,7 @@ import type { Clock } from '../core/clock.js'
 import type { Decision } from '../core/decision.js'
 import type { CheckOptions } from '../core/handler.js'
 import type { RequestContext } from '../core/request-context.js'
+import type { WarningLogger } from '../validation/warnings.js'
 import type { ClientIpOptions } from './client-ip/client-ip.js'
 import type { PathFilterOptions } from './path-filter.js'
 import type { HeaderChoice } from './rate-limit-headers.js'
@@ -64,6 +65,8 @@ export interface GuardOptions<Native = unknown, Reply = unknown> extends ClientI
   readonly headers?: HeaderChoice | undefined
   /** Returns another context for the decision, or undefined to keep the given one. */
   readonly customize?: ContextCustomizer<Native> | undefined
+  /** Receives warnings about likely misconfigurations, each once. Default: the logger of the gate, or process warnings. */
+  readonly logger?: WarningLogger | undefined
   /** Time source. Default: the system clock. */
   readonly clock?: Clock | undefined
 }

@@ -1,6 +1,7 @@
 import { FluxGateError } from '../core/errors.js'
 import { keyFieldsOf, type Rule, type RuleSet } from '../core/rule.js'
 import { eachInSteps, finish, inSlices, manyPerStep, type Steps } from '../core/scheduling/steps.js'
+import type { Warnings } from '../validation/warnings.js'
 import type { GuardOptions } from './guard-options.js'
 
 /** The options that provide identities of requests. */
@@ -12,6 +13,7 @@ export type IdentitySources = Pick<GuardOptions, 'userIdHeader' | 'apiKeyHeader'
 /** Rule sets that may change, such as the rule sets of a gate. */
 export interface WatchedRules {
   readonly ruleSets: readonly RuleSet[]
+  readonly warnings: Warnings
   on(name: 'reload', listener: () => void): () => void
 }
 
@@ -36,24 +38,17 @@ export function watchIdentitySources(
   sources: IdentitySources,
   isUsed: (ruleSet: RuleSet, all: readonly RuleSet[]) => boolean,
 ): () => void {
-  const warned = new Set<string>()
   function* warn(): Steps<void> {
     for (const { id, rules: members } of rules.ruleSets.filter((set) => isUsed(set, rules.ruleSets))) {
       const warnOfRule = (rule: Rule): void => {
         for (const problem of problemsOf(rule, sources))
-          warnOnce(warned, `Rule "${rule.id}" of rule set "${id}" ${problem}`)
+          rules.warnings.warn('FLUXGATE_IDENTITY_UNCONFIGURED', `Rule "${rule.id}" of rule set "${id}" ${problem}`)
       }
       yield* eachInSteps(members, warnOfRule, manyPerStep)
     }
   }
   finish(warn())
   return rules.on('reload', () => void inSlices(warn()))
-}
-
-function warnOnce(warned: Set<string>, message: string): void {
-  if (warned.has(message)) return
-  warned.add(message)
-  process.emitWarning(message, { type: 'FluxGateWarning', code: 'FLUXGATE_IDENTITY_UNCONFIGURED' })
 }
 
 function problemsOf(rule: Rule, sources: IdentitySources): readonly string[] {

@@ -1,7 +1,7 @@
 /** Entry `fluxgate-js/fetch`: for servers that map a `Request` to a `Response`. */
 import { FluxGateError } from '../core/errors.js'
 import { type Outcome, refundIfAborted } from '../http/guard.js'
-import { fetchEdge, rejectionResponse, withHeaders } from './edge/fetch-edge.js'
+import { fetchEdge, rejectionResponse, warnOfMissingAddress, withHeaders } from './edge/fetch-edge.js'
 import { createGuard, type RateLimitOptions } from './limits/create-guard.js'
 
 export type { ContextCustomizer, CountedResponse, RejectionMessage } from '../http/guard-options.js'
@@ -48,10 +48,11 @@ interface FetchRateLimit {
  */
 export function rateLimit(options: FetchRateLimitOptions): FetchRateLimit {
   const { remoteAddress: remoteAddressOf, ...others } = options ?? {}
-  const { guard, close } = createGuard(options && (others as RateLimitOptions<Request, Response>))
+  const { guard, warnings, close } = createGuard(options && (others as RateLimitOptions<Request, Response>))
   const admit = async (request: Request, rest: readonly unknown[]) => {
     const address = remoteAddressOf?.(request, ...(rest as never[])) ?? remoteAddressIn(rest[0])
     const outcome = await guard.admit(fetchEdge(request, address), request)
+    warnOfMissingAddress(outcome, address, warnings, 'Pass { remoteAddress } with the request, or set remoteAddress.')
     return refundIfAborted(outcome, request.signal.aborted)
   }
   const reject = async (outcome: Exclude<Outcome, { kind: 'ALLOWED' }>, request: Request): Promise<Response> => {

@@ -1,8 +1,10 @@
 /** Entry `fluxgate-js/hono`: middleware for Hono. */
+
 import { type Guard, type Outcome, refundIfAborted } from '../http/guard.js'
 import { mergeHeaders } from '../http/rate-limit-headers.js'
 import type { Rejection } from '../http/rejection.js'
-import { fetchEdge, rejectionResponse, withHeaders } from './edge/fetch-edge.js'
+import type { Warnings } from '../validation/warnings.js'
+import { fetchEdge, rejectionResponse, warnOfMissingAddress, withHeaders } from './edge/fetch-edge.js'
 import { closesConnection, countResponse, NodeEdge, type NodeRequest, type NodeResponse } from './edge/node-edge.js'
 import { createGuard, type RateLimitOptions } from './limits/create-guard.js'
 
@@ -55,12 +57,12 @@ export function rateLimit<Context extends HonoContext = HonoContext>(
   options: HonoRateLimitOptions<Context>,
 ): HonoRateLimit<Context> {
   const { remoteAddress: remoteAddressOf, ...others } = options ?? {}
-  const { guard, close } = createGuard(options && (others as RateLimitOptions<Context, Context>))
+  const { guard, warnings, close } = createGuard(options && (others as RateLimitOptions<Context, Context>))
   const middleware = (context: Context, next: Next): Promise<Response | undefined> => {
     const bindings = (context.env ?? noBindings) as NodeBindings
     const { incoming, outgoing } = bindings.server ?? bindings
     if (incoming === undefined || outgoing === undefined)
-      return limitFetch(guard, remoteAddressOf?.(context), context, next)
+      return limitFetch(guard, warnings, remoteAddressOf?.(context), context, next)
     const edge = new NodeEdge(incoming, outgoing)
     const outcome = guard.admit(edge, context)
     return outcome instanceof Promise
@@ -132,12 +134,15 @@ const alreadySent = (): Response => new Response(null, { headers: { 'x-hono-alre
 
 async function limitFetch<Context extends HonoContext>(
   guard: Guard<Context, Context>,
+  warnings: Warnings,
   remoteAddress: string | undefined,
   context: Context,
   next: Next,
 ) {
   const edge = fetchEdge(context.req.raw, remoteAddress)
   const outcome = refundIfAborted(await guard.admit(edge, context), context.req.raw.signal.aborted)
+  const hint = 'Set remoteAddress, for example to (c) => getConnInfo(c).remote.address.'
+  warnOfMissingAddress(outcome, remoteAddress, warnings, hint)
   if (outcome.kind === 'ABORTED') return rejectionResponse(outcome, edge.method)
   if (outcome.decision !== undefined) context.set('rateLimit', outcome.decision)
   if (outcome.kind === 'REJECTED') return rejected(guard, outcome, context, edge.method)

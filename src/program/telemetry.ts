@@ -61,6 +61,7 @@ export function openTelemetry({ server: { revealKeys }, store }: Config, log: Lo
         durations,
         storeErrors,
         reloads,
+        warnings: followed?.warnings.counts ?? {},
         isStoreUp: health?.store.status !== 'DOWN',
         breaker: health?.store.breaker ?? 'CLOSED',
         ruleCounts: (followed?.ruleSets ?? []).map(({ id, rules }) => ({ ruleSetId: id, count: rules.length })),

@@ -48,6 +48,11 @@ export const metricFamilies = {
     help: 'Rule reloads by result: changed, unchanged or failed.',
     labels: ['result'],
   },
+  fluxgate_warnings_total: {
+    type: 'counter',
+    help: 'Likely misconfigurations that were noticed while requests were decided, by code.',
+    labels: ['code'],
+  },
   fluxgate_rules: { type: 'gauge', help: 'Rules in use.', labels: ['rule_set'] },
   fluxgate_waiting_requests: { type: 'gauge', help: 'Requests that are waiting for permits.', labels: [] },
   fluxgate_lease_permits: {
@@ -64,6 +69,7 @@ export interface MetricsSource {
   readonly durations: DurationHistogram
   readonly storeErrors: Readonly<Record<string, number>>
   readonly reloads: Readonly<Record<string, number>>
+  readonly warnings: Readonly<Record<string, number>>
   readonly isStoreUp: boolean
   readonly breaker: 'CLOSED' | 'HALF_OPEN' | 'OPEN'
   readonly ruleCounts: readonly { readonly ruleSetId: string; readonly count: number }[]
@@ -112,6 +118,7 @@ const samplesOf: { readonly [Name in MetricName]: (source: MetricsSource) => rea
   fluxgate_breaker_state: ({ breaker }) => single({ CLOSED: 0, HALF_OPEN: 1, OPEN: 2 }[breaker]),
   fluxgate_store_up: ({ isStoreUp }) => single(isStoreUp ? 1 : 0),
   fluxgate_rule_reloads_total: ({ reloads }) => byLabel(reloads),
+  fluxgate_warnings_total: ({ warnings }) => byLabel(warnings),
   fluxgate_rules({ ruleCounts }) {
     const counts = new Map<string, number>()
     for (const [i, { ruleSetId, count }] of ruleCounts.entries()) {

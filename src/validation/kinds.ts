@@ -3,6 +3,7 @@ import { durationText } from '../core/band-label.js'
 import { longestWaitMs } from '../core/range.js'
 import { durationForms, durationPattern, durationTicks } from './duration.js'
 import type { JsonSchema, Kind } from './kind.js'
+import type { WarningLogger } from './warnings.js'
 
 export const text: Kind<string> = {
   allowed: 'a string',
@@ -130,6 +131,11 @@ export const abortSignal: Kind<AbortSignal> = codeValue('an AbortSignal', (value
 export const callback: Kind<(...values: never) => unknown> = codeValue(
   'a function',
   (value) => typeof value === 'function',
+)
+
+export const warningLogger: Kind<WarningLogger> = codeValue(
+  'a logger: an object with warn(message, fields)',
+  (value) => typeof (value as Partial<WarningLogger> | null)?.warn === 'function',
 )
 
 /** A value that is validated where it is used. */

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import { singleRuleKinds } from '../rules/schema/rule-schema.js'
 import { nameHint } from './nearest.js'
 
 describe('hints about unknown names', () => {
-  const names = [...Object.keys(singleRuleKinds), 'key', 'skip', 'countWhen', 'onRejected', 'headers', 'trustedProxies']
+  const ofRules = ['id', 'path', 'method', 'limitScope', 'capacity', 'window', 'windowMs', 'permits', 'mode']
+  const names = [...ofRules, 'key', 'skip', 'countWhen', 'onRejected', 'headers', 'trustedProxies']
 
   it.each([
     ['max', 'capacity'],

@@ -54,7 +54,7 @@ export class MissingKey {
 }
 
 /** The shared key of all requests without a key. */
-const anonymous = 'anonymous'
+export const anonymous = 'anonymous'
 
 /** Compiles rule sets for `StandaloneHandler`. */
 export const compileSnapshot = (ruleSets: readonly RuleSet[], options: SnapshotOptions): Snapshot =>

@@ -17,6 +17,10 @@ import type { SingleRuleInput } from '../../rules/schema/input.js'
 import { parseRule } from '../../rules/schema/parse-rules.js'
 import { memoryStore } from '../../stores/memory/memory-store.js'
 import { redisStore } from '../../stores/redis/redis-store.js'
+import type { Kind } from '../../validation/kind.js'
+import { abortSignal, anyValue } from '../../validation/kinds.js'
+import { checkArgument } from '../../validation/options.js'
+import { object } from '../../validation/structures.js'
 import { boundedStore, isStore, openStore } from '../open-store.js'
 
 /** Options of `createLimiter`: the fields of a rule, plus the store, the clock and the size of the waiting room. */
@@ -61,6 +65,13 @@ export interface Limiter {
 }
 
 const ruleSetId = 'limiter'
+
+/** `permits` and `maxWaitMs` are validated where they are used. */
+const waitKind: Kind<WaitOptions> = object(
+  {},
+  { permits: anyValue, maxWaitMs: anyValue, signal: abortSignal } as Record<keyof WaitOptions, Kind<unknown>>,
+  { allowed: '{ permits, maxWaitMs, signal }' },
+) as Kind<WaitOptions>
 
 /**
  * Creates a limiter for a single rule.
@@ -114,7 +125,8 @@ export function createLimiter(options: LimiterOptions): Limiter {
     async reset(key) {
       await store.reset(chargeOf(key, 1).group, key)
     },
-    async wait(key, { permits = 1, maxWaitMs, signal } = {}) {
+    async wait(key, options = {}) {
+      const { permits = 1, maxWaitMs, signal } = checkArgument('options', options, waitKind)
       const longest = maxWaitMs ?? rule.maxWaitMs ?? defaultMaxWaitMs
       const charge: Charge = {
         ...chargeOf(key, permits),

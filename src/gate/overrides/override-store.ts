@@ -52,7 +52,12 @@ export function overrideStore(
       return terms && overrideDocument(id.key, terms)
     },
     async put(ruleSetId, ruleId, override) {
-      const { key, isRange, terms } = parseOverride(override, ruleIn(ruleSetId, ruleId), clock.now(), ipv6Prefix)
+      const rule = ruleIn(ruleSetId, ruleId)
+      if (!rule.overrides)
+        throw invalid(
+          `Rule "${ruleId}" of rule set "${ruleSetId}" ignores overrides. Set overrides: true in the rule first.`,
+        )
+      const { key, isRange, terms } = parseOverride(override, rule, clock.now(), ipv6Prefix)
       return { created: await storage.put({ ruleSetId, ruleId, key, isRange }, terms) }
     },
     async delete(ruleSetId, ruleId, key) {

@@ -1,6 +1,6 @@
 import { configInvalid } from '../../validation/config-invalid.js'
 import { type Kind, secret } from '../../validation/kind.js'
-import { callback, codeValue, oneOf, text, textMatching, wholeNumber } from '../../validation/kinds.js'
+import { callback, codeValue, oneOf, text, textMatching, warningLogger, wholeNumber } from '../../validation/kinds.js'
 import { checkOptions } from '../../validation/options.js'
 import type { HttpHandlerOptions } from './http-handler.js'
 
@@ -30,6 +30,7 @@ const kinds: Readonly<Record<keyof HttpHandlerOptions, Kind<unknown>>> = {
   connections: wholeNumber(1, Number.MAX_SAFE_INTEGER),
   tls: codeValue('an object of options of node:tls', (value) => typeof value === 'object' && value !== null),
   clock: codeValue('an object with now()', (value) => hasMethod(value, 'now')),
+  logger: warningLogger,
   onError: callback,
   onStateChange: callback,
 }

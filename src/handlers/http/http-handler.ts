@@ -11,6 +11,7 @@ import type { OnStoreFailure } from '../../core/rule.js'
 import { type BreakerOptions, type BreakerState, CircuitBreaker } from '../../core/scheduling/circuit-breaker.js'
 import type { Slot } from '../../core/waiting/slot.js'
 import { defaultMaxConcurrentWaits, WaitingRoom } from '../../core/waiting/waiting-room.js'
+import { type WarningLogger, Warnings } from '../../validation/warnings.js'
 import { CheckClient } from './check-client.js'
 import { checkHttpOptions } from './check-options.js'
 import { HttpClient } from './http-client.js'
@@ -40,6 +41,8 @@ export interface HttpHandlerOptions extends BreakerOptions {
   readonly tls?: ConnectionOptions
   /** Time source. Default: the system clock. */
   readonly clock?: Clock
+  /** Receives a warning, once per cause, if requests are decided without the server. Default: process warnings. */
+  readonly logger?: WarningLogger
   /** Called with the cause of every decision that was made without the server. */
   readonly onError?: (error: unknown) => void
   /** Called when the circuit breaker changes its state. */
@@ -65,6 +68,8 @@ export class HttpHandler implements Handler {
   readonly #fallback: Handler | undefined
   readonly #headers: ReadonlySet<string> | undefined
   readonly #onError: ((error: unknown) => void) | undefined
+  /** Failures of the server and wrong tokens, with the number of decisions that were made without the server. */
+  readonly warnings: Warnings
   #isClosed = false
 
   constructor(options: HttpHandlerOptions) {
@@ -76,6 +81,7 @@ export class HttpHandler implements Handler {
     this.#headers = headers && new Set(headers.map((name) => name.toLowerCase()))
     this.#clock = clock
     this.#onError = options.onError
+    this.warnings = new Warnings(options.logger)
     this.#room = new WaitingRoom(options.maxConcurrentWaits ?? defaultMaxConcurrentWaits, clock)
     this.#breaker = new CircuitBreaker(options, clock)
     this.#client = new HttpClient({ url, token, tls, timeoutMs, connectTimeoutMs, connections, clock })
@@ -95,6 +101,7 @@ export class HttpHandler implements Handler {
     try {
       decision = await this.#checks.check(text)
     } catch (error) {
+      this.#warn(error)
       this.#onError?.(error)
       return this.#decideWithoutServer(context, options)
     }
@@ -120,6 +127,13 @@ export class HttpHandler implements Handler {
   #serialize(context: RequestContext, options: CheckOptions): string {
     checkPermits(options.permits ?? 1)
     return serializeCheck(checkContext(context), options, this.#headers)
+  }
+
+  /** An open circuit breaker follows from failures that were reported before. */
+  #warn(error: unknown): void {
+    if (!(error instanceof FluxGateError) || error.code === 'FLUXGATE_STORE_OPEN') return
+    const message = `${error.message} Until it answers, requests are decided without it (${this.#policy}).`
+    this.warnings.warn(error.code, message, error.code)
   }
 
   async #decideWithoutServer(context: RequestContext, options: CheckOptions): Promise<Decision> {

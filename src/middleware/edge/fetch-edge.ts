@@ -1,8 +1,12 @@
 /** Requests and responses of the Fetch API. */
+
+import { anonymous } from '../../core/decision/snapshot.js'
+import type { Decision } from '../../core/decision.js'
 import { addressIn } from '../../http/client-ip/client-ip.js'
 import type { EdgeRequest } from '../../http/edge-request.js'
 import type { Outcome } from '../../http/guard.js'
 import { mergeHeaders } from '../../http/rate-limit-headers.js'
+import type { Warnings } from '../../validation/warnings.js'
 
 export const fetchEdge = (request: Request, remoteAddress: string | undefined): EdgeRequest => ({
   method: request.method,
@@ -12,6 +16,23 @@ export const fetchEdge = (request: Request, remoteAddress: string | undefined): 
   signal: () => request.signal,
   isAborted: () => request.signal.aborted,
 })
+
+/**
+ * Warns if a request was counted without a key because its client address is unknown. `hint` tells how to pass the address.
+ */
+export function warnOfMissingAddress(
+  outcome: Outcome,
+  address: string | undefined,
+  warnings: Warnings,
+  hint: string,
+): void {
+  if (address !== undefined || outcome.kind === 'ABORTED' || !isKeyMissing(outcome.decision)) return
+  const message = `Requests have no client address, so clients without a key share one limit. ${hint}`
+  warnings.warn('FLUXGATE_IDENTITY_UNCONFIGURED', message)
+}
+
+const isKeyMissing = (decision: Decision | undefined): boolean =>
+  decision?.reason === 'MISSING_KEY' || decision?.bands.some(({ key }) => key === anonymous) === true
 
 /** The status of nginx for a client that has disconnected. It is never sent. */
 const clientClosedRequest = 499

@@ -1,12 +1,15 @@
 import { type Clock, systemClock } from '../../core/clock.js'
 import { closeOnError } from '../../core/close-on-error.js'
 import { compileSnapshot } from '../../core/decision/snapshot.js'
+import { FluxGateError } from '../../core/errors.js'
 import type { Handler } from '../../core/handler.js'
 import { defaultMaxConcurrentWaits, defaultMaxWaitMs, WaitingRoom } from '../../core/waiting/waiting-room.js'
+import type { FluxGate } from '../../gate/flux-gate.js'
 import { boundedStore, isStore, openStore } from '../../gate/open-store.js'
 import type { FluxGateOptions } from '../../gate/options.js'
 import { redisStoreLater } from '../../gate/redis-store-later.js'
 import { StandaloneHandler } from '../../handlers/standalone.js'
+import { unknownRuleSet } from '../../handlers/unknown-rule-set.js'
 import { Guard } from '../../http/guard.js'
 import type { GuardOptions } from '../../http/guard-options.js'
 import {
@@ -18,6 +21,7 @@ import {
 import type { SingleRuleInput } from '../../rules/schema/input.js'
 import { parseRule } from '../../rules/schema/parse-rules.js'
 import { memoryStore } from '../../stores/memory/memory-store.js'
+import { Warnings } from '../../validation/warnings.js'
 import { checkEdgeOptions, isEdgeOption } from './edge-options.js'
 
 /** A limit with an inline rule: `{ capacity: 100, window: '1m' }`, or any fields of a rule. */
@@ -63,6 +67,7 @@ export const handlerOf = ({
 
 export interface OwnedGuard<Native, Reply = unknown> {
   readonly guard: Guard<Native, Reply>
+  readonly warnings: Warnings
   /** Rejects delayed requests and closes the store if the guard opened it. */
   close(): Promise<void>
 }
@@ -75,10 +80,12 @@ export function createGuard<Native, Reply>(
   checkEdgeOptions(options)
   const given = handlerOf(options)
   if (given !== undefined) {
+    requireRuleSet(given, options.ruleSetId)
     const guard = new Guard<Native, Reply>(given, options)
     const stopWarning = warnOfMissingSources(given, options)
     return {
       guard,
+      warnings: warningsOf(given, options),
       async close() {
         stopWarning?.()
         guard.close()
@@ -90,6 +97,7 @@ export function createGuard<Native, Reply>(
   const guard = closeOnError(close, () => new Guard<Native, Reply>(handler, edge))
   return {
     guard,
+    warnings: new Warnings(options.logger),
     close() {
       guard.close()
       return close()
@@ -102,14 +110,38 @@ export function createGuard<Native, Reply>(
  * Other handlers do not expose their rules, so nothing is watched for them.
  */
 export function warnOfMissingSources(
-  handler: Handler & Partial<WatchedRules>,
-  options: IdentitySources & Pick<GuardOptions, 'ruleSetId'>,
+  handler: Handler,
+  options: IdentitySources & Pick<GuardOptions, 'ruleSetId' | 'logger'>,
 ): (() => void) | undefined {
-  if (!Array.isArray(handler.ruleSets) || handler.on === undefined) return undefined
+  if (!isGate(handler)) return undefined
+  const rules: WatchedRules = {
+    get ruleSets() {
+      return handler.ruleSets
+    },
+    warnings: warningsOf(handler, options),
+    on: (name, listener) => handler.on(name, listener),
+  }
   const { ruleSetId } = options
-  return watchIdentitySources(handler as WatchedRules, options, ({ id }, all) =>
-    ruleSetId === undefined ? all.length === 1 || id === 'default' : id === ruleSetId,
+  return watchIdentitySources(rules, options, ({ id }) => id === (ruleSetId ?? handler.defaultRuleSetId))
+}
+
+const isGate = (handler: Handler & Partial<FluxGate>): handler is FluxGate =>
+  Array.isArray(handler.ruleSets) && handler.on !== undefined && handler.warnings !== undefined
+
+const warningsOf = (handler: Handler, { logger }: Pick<GuardOptions, 'logger'>): Warnings =>
+  logger === undefined && isGate(handler) ? handler.warnings : new Warnings(logger)
+
+/** Throws if the gate has rule sets, but not the one that the middleware would apply. */
+export function requireRuleSet(handler: Handler, ruleSetId: string | undefined): void {
+  if (!isGate(handler)) return
+  const { ruleSets, defaultRuleSetId } = handler
+  const isKnown = ruleSetId === undefined ? defaultRuleSetId !== undefined : ruleSets.some(({ id }) => id === ruleSetId)
+  if (isKnown || ruleSets.length === 0) return
+  const message = unknownRuleSet(
+    ruleSetId,
+    ruleSets.map(({ id }) => id),
   )
+  throw new FluxGateError('FLUXGATE_RULE_SET_UNKNOWN', `Options of rateLimit: ${message}`)
 }
 
 /** Creates the handler of an inline rule. */

@@ -6,7 +6,7 @@ import { singleRuleKinds } from '../../rules/schema/rule-schema.js'
 import { configInvalid } from '../../validation/config-invalid.js'
 import { isObject } from '../../validation/fields.js'
 import type { Kind, Kinds } from '../../validation/kind.js'
-import { anyValue, callback, codeValue, identifier, wholeNumber } from '../../validation/kinds.js'
+import { anyValue, callback, codeValue, identifier, warningLogger, wholeNumber } from '../../validation/kinds.js'
 import { checkOptions } from '../../validation/options.js'
 
 const isFunction = (value: unknown): boolean => typeof value === 'function'
@@ -41,6 +41,7 @@ const edgeKinds: Readonly<Record<Exclude<keyof GuardOptions, 'ruleSetId'>, Kind<
     'a string, an object or a function',
     (value) => typeof value === 'string' || isFunction(value) || isObject(value),
   ),
+  logger: warningLogger,
   clock: codeValue('an object with now()', (value) => isFunction((value as { now?: unknown } | null)?.now)),
 }
 

@@ -68,7 +68,7 @@ describe('identities without a source', () => {
     const other = { id: 'other', rules: [rule('user', { limitScope: 'USER_ID' })] }
     await guarded([used, other], { ruleSetId: 'used' })
     const message =
-      'Rule "user" of rule set "used" counts by USER_ID, but requests have no source for a user id. Set userIdHeader to the header that contains it, or use customize.'
+      'Rule "user" of rule set "used" counts by USER_ID, but requests have no source for a user id. Set userIdHeader to the header that contains it, or use customize. See docs/reference/errors.md.'
     const found = await warned()
     expect(found[0]).toBe(message)
     expect(found.map((text) => /Rule "(\w+)" of rule set "used" (.*), but/.exec(text)?.slice(1))).toEqual([

@@ -14,6 +14,7 @@ import {
   handlerOf,
   type OwnedGuard,
   type RateLimitOptions,
+  requireRuleSet,
   type SingleLimit,
   splitOptions,
   warnOfMissingSources,
@@ -53,6 +54,7 @@ export class RouteLimits<Native, Reply = unknown> {
     { readonly limit: unknown; readonly routeGuard: RouteGuard<Native, Reply> }
   >()
   readonly #owned: OwnedGuard<Native, Reply>[]
+  readonly #stops: (() => void)[] = []
   readonly #closeStore: () => Promise<void>
   #closing: Promise<void> | undefined
 
@@ -79,6 +81,7 @@ export class RouteLimits<Native, Reply = unknown> {
   }
 
   close(): Promise<void> {
+    for (const stop of this.#stops.splice(0)) stop()
     this.#closing ??= Promise.all(this.#owned.map((owned) => owned.close())).then(this.#closeStore)
     return this.#closing
   }
@@ -87,8 +90,9 @@ export class RouteLimits<Native, Reply = unknown> {
   #warnOfMissingSources({ ruleSetId }: GuardOverrides): void {
     const handler = handlerOf(this.#options)
     if (handler === undefined || ruleSetId === undefined) return
+    requireRuleSet(handler, ruleSetId)
     const stop = warnOfMissingSources(handler, { ...this.#options, ruleSetId })
-    if (stop !== undefined) this.#owned.push({ guard: this.main.guard, close: async () => stop() })
+    if (stop !== undefined) this.#stops.push(stop)
   }
 
   #open(limit: Exclude<RouteLimit<Native>, false>, scope: LimitScope): RouteGuard<Native, Reply> {

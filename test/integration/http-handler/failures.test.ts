@@ -44,6 +44,39 @@ function handlerOf(options: HttpHandlerOptions) {
 }
 
 const nowhere = 'http://127.0.0.1:1'
+
+describe('warnings', () => {
+  const warned = (options: HttpHandlerOptions) => {
+    const logged: string[] = []
+    const { handler } = handlerOf({
+      ...options,
+      logger: { warn: (message, { code }) => logged.push(`${code} ${message}`) },
+    })
+    return { handler, logged }
+  }
+
+  it('report a wrong token once, and count it each time', async () => {
+    const { url } = await answering((_request, response) =>
+      response.writeHead(401, { 'content-type': 'application/json' }).end('{"detail":"The token is wrong."}'),
+    )
+    const { handler, logged } = warned({ url, token: 'wrong' })
+    for (let i = 0; i < 2; i++) expect(await handler.check({})).toMatchObject({ allowed: true, degraded: true })
+    expect(logged).toEqual([
+      `FLUXGATE_STORE_MISCONFIGURED The server at ${url} replied with status 401: The token is wrong. Until it answers, requests are decided without it (ALLOW). See docs/reference/errors.md.`,
+    ])
+    expect(handler.warnings.counts).toEqual({ FLUXGATE_STORE_MISCONFIGURED: 2 })
+  })
+
+  it('report a server that is not there', async () => {
+    const { handler, logged } = warned({ url: nowhere, onStoreFailure: 'DENY' })
+    for (let i = 0; i < 2; i++) await handler.check({})
+    expect(logged).toEqual([
+      expect.stringMatching(
+        /^FLUXGATE_STORE_FAILED The call to the server at .* requests are decided without it \(DENY\)/,
+      ),
+    ])
+  })
+})
 const decision = {
   ...{ allowed: true, delayMs: 0, reason: 'ALLOWED', ruleSetId: 'api', ruleId: 'a', band: 'b', key: 'k', limit: 1 },
   ...{ remaining: 0, retryAfterMs: 0, resetAt: 1, policy: 'REJECT', degraded: false, bands: [] },
