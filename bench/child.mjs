@@ -8,9 +8,10 @@ import { Broken } from './measure.mjs'
 /**
  * @param {URL} file
  * @param {readonly string[]} args
+ * @param {readonly string[]} [nodeOptions]
  */
-export function startChild(file, args) {
-  const child = fork(fileURLToPath(file), args, { execArgv: [] })
+export function startChild(file, args, nodeOptions = []) {
+  const child = fork(fileURLToPath(file), args, { execArgv: [...nodeOptions] })
   return {
     pid: /** @type {number} */ (child.pid),
     stop: () => child.kill('SIGKILL'),

@@ -8,7 +8,8 @@
 import { MemoryStore } from 'express-rate-limit'
 import { RateLimiterMemory } from 'rate-limiter-flexible'
 import { createBareMap } from './bare-map.mjs'
-import { createLimiter } from './fluxgate.mjs'
+import { createFluxGate, createLimiter, memoryStore } from './fluxgate.mjs'
+import { Broken } from './measure.mjs'
 
 /**
  * @typedef {import('./measure.mjs').Contender} Contender
@@ -18,6 +19,7 @@ import { createLimiter } from './fluxgate.mjs'
 export const names = {
   consumeSync: 'FluxGate consumeSync',
   consume: 'FluxGate consume',
+  check: 'FluxGate check, 10 rules, two bands',
   flexible: 'rate-limiter-flexible consume',
   flexibleBare: "rate-limiter-flexible consume, keyPrefix ''",
   express: 'express-rate-limit increment',
@@ -31,6 +33,7 @@ export const descriptions = [
     '`createLimiter`, token bucket, exact to the microsecond; returns the complete Decision synchronously',
   ],
   [names.consume, 'the same with a promise, awaited'],
+  [names.check, '`createFluxGate` with ten rules; each request matches one rule with two bands; awaited'],
   [
     names.flexible,
     '`RateLimiterMemory` with default options: a counter per key and window, a timer per key; awaited, rejected requests are rejected promises',
@@ -46,9 +49,10 @@ export const descriptions = [
   ],
 ]
 
-/** @type {(keys: readonly string[], limit: Limit) => Contender} */
-export function fluxGateSync(keys, { capacity, windowMs }) {
-  const limiter = createLimiter({ capacity, window: `${windowMs}ms` })
+/** @type {(keys: readonly string[], limit: Limit, maxKeys?: number) => Contender} */
+export function fluxGateSync(keys, { capacity, windowMs }, maxKeys) {
+  const store = maxKeys === undefined ? {} : { store: memoryStore({ maxKeys }) }
+  const limiter = createLimiter({ capacity, window: `${windowMs}ms`, ...store })
   return {
     name: names.consumeSync,
     close: () => limiter.close(),
@@ -77,6 +81,50 @@ export function fluxGateAsync(keys, { capacity, windowMs }) {
         last = await limiter.consume(key(keys, order, i))
         if (last.allowed) allowed++
       }
+      return { allowed, last }
+    },
+  }
+}
+
+const resources = ['users', 'orders', 'invoices', 'search', 'reports']
+
+/**
+ * One rule per resource and method: ten. Each address always requests the same rule, so that the number of buckets equals
+ * the number of keys of the other contenders. The request context is created inside the loop, as in a server.
+ *
+ * @type {(ips: readonly string[], limit: Limit) => Promise<Contender>}
+ */
+export async function fluxGateCheck(ips, { capacity, windowMs }) {
+  const rules = resources.flatMap((resource) =>
+    ['GET', 'POST'].map((method) => ({
+      id: `${resource}-${method.toLowerCase()}`,
+      path: `/api/v1/${resource}/**`,
+      method,
+      limitScope: /** @type {const} */ ('IP'),
+      bands: [
+        { label: 'burst', capacity, window: `${windowMs}ms` },
+        { label: 'steady', capacity: 10 * capacity, window: '1d' },
+      ],
+    })),
+  )
+  const gate = await createFluxGate({ rules: [{ id: 'api', rules }] })
+  const paths = Array.from({ length: 1000 }, (_, i) => `/api/v1/${resources[(i >> 1) % resources.length]}/${7919 * i}`)
+  return {
+    name: names.check,
+    close: () => gate.close(),
+    async batch(order) {
+      let allowed = 0
+      let last
+      for (let i = 0; i < order.length; i++) {
+        const client = /** @type {number} */ (order[i])
+        last = await gate.check({
+          clientIp: /** @type {string} */ (ips[client]),
+          method: client & 1 ? 'POST' : 'GET',
+          path: /** @type {string} */ (paths[client % paths.length]),
+        })
+        if (last.allowed) allowed++
+      }
+      if (last?.bands.length !== 2) throw new Broken('A request was not charged to both bands of its rule.')
       return { allowed, last }
     },
   }

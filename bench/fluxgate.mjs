@@ -12,6 +12,9 @@ export const { compileRules } = await load('core/matching/rule-matcher.js')
 /** @type {typeof import('../src/stores/redis/redis-store.js')} */
 export const { redisStore } = await load('stores/redis/redis-store.js')
 
+/** @type {typeof import('../src/stores/memory/memory-store.js')} */
+export const { memoryStore } = await load('stores/memory/memory-store.js')
+
 /** @type {typeof import('../src/bulk.js')} */
 export const { bulkEmit, bulkLoad, bulkOverrides } = await load('bulk.js')
 

@@ -2,7 +2,7 @@
 /**
  * Measures contenders side by side. They take turns in short rounds, in a different order each time, so that other load on
  * the machine affects all of them equally, and no contender always runs after the same predecessor: its cache contents
- * changed figures by up to 10 %. The result is the median of the rounds.
+ * changed figures by up to 10 %. The result of a run is the median of its rounds.
  *
  * The figure is the CPU time of all threads, which includes background garbage collection and excludes other programs. On an
  * idle machine it equals wall-clock time.
@@ -21,37 +21,6 @@
  * @property {string} name
  * @property {readonly number[]} rounds nanoseconds of CPU time per operation, one figure per round
  * @property {readonly number[]} clock the same in wall-clock time
- *
- * @typedef {object} Effort
- * @property {number} keys number of keys in the tables with many keys
- * @property {number} operations per batch
- * @property {number} warmUps rounds before the measurement
- * @property {number} rounds
- * @property {number} memoryKeys
- * @property {RedisEffort} redis
- * @property {number} bulkRecords
- * @property {number} indexRecords records in the search index
- * @property {number} indexQueries queries of each kind
- * @property {number} bulkRounds
- * @property {{ seconds: number, warmUps: number, rounds: number }} http duration of a turn, and numbers of rounds
- * @property {import('./rule-sets/measure.mjs').Size} ruleSets
- * @property {FaultsEffort} faults
- * @property {(text: string) => void} progress
- *
- * @typedef {object} FaultsEffort
- * @property {number} runs runs of each kind of cold start
- * @property {number} processes processes that start concurrently in a run
- * @property {number} busyLoops busy loops that run at the same time
- * @property {number} cuts number of measurements with a single lost connection
- * @property {number} cutSeconds duration of the measurement with repeatedly lost connections
- *
- * @typedef {object} RedisEffort
- * @property {number} keys
- * @property {number} seconds duration of a turn
- * @property {number} warmUps rounds before the measurement
- * @property {number} rounds
- * @property {number} watchSeconds duration of the measurements of decisions without Redis
- * @property {number} memoryKeys
  */
 
 import { shuffles } from './access.mjs'
@@ -63,7 +32,7 @@ export class Broken extends Error {}
  * @param {string} title
  * @param {readonly Contender[]} contenders
  * @param {Uint32Array} order
- * @param {Effort} effort
+ * @param {import('./report.mjs').Pace} effort
  * @param {(share: number) => boolean} plausible returns whether this share of allowed requests is expected
  * @returns {Promise<Row[]>}
  */
@@ -82,7 +51,7 @@ export async function sideBySide(title, contenders, order, effort, plausible) {
  *
  * @param {string} title
  * @param {readonly string[]} names
- * @param {Effort} effort
+ * @param {import('./report.mjs').Pace} effort
  * @param {{ turn: (index: number) => Promise<{ cpu: number, clock: number }>, beforeRound?: () => void }} what
  * @returns {Promise<Row[]>}
  */

@@ -1,5 +1,6 @@
 // @ts-check
 /** Reads and writes RESULTS.md: the latest results of every section, with date and machine. */
+import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { availableParallelism, cpus, totalmem } from 'node:os'
 import { descriptions } from './contenders.mjs'
@@ -9,25 +10,27 @@ const file = new URL('RESULTS.md', import.meta.url)
 const targets = 'Targets'
 const methodology = 'Methodology'
 
-/** @typedef {import('./report.mjs').Findings} Findings */
+/** @typedef {import('./report.mjs').Results} Results */
 
-export function writeResults(/** @type {readonly Findings[]} */ findings) {
+export function writeResults(/** @type {readonly Results[]} */ results) {
   const before = existsSync(file) ? readFileSync(file, 'utf8') : ''
   const measured = `Measured on ${new Date().toISOString().slice(0, 10)}: ${machine()}.`
-  writeFileSync(file, withFindings(before, findings, measured))
+  writeFileSync(file, withResults(before, results, measured))
 }
 
 /**
  * Replaces the sections that were measured and keeps all others.
  *
  * @param {string} before
- * @param {readonly Findings[]} findings
+ * @param {readonly Results[]} results
  * @param {string} measured date and machine
  */
-export function withFindings(before, findings, measured) {
+export function withResults(before, results, measured) {
   const { sections, lines } = read(before)
-  for (const found of findings) {
-    sections.set(found.title, sectionText(found, measured))
+  for (const found of results) {
+    const { runs, minutes } = found
+    const effort = minutes === undefined ? '' : ` ${runs} runs in ${minutes.toFixed(1)} minutes.`
+    sections.set(found.title, sectionText(found, `${measured}${effort}`))
     lines.set(found.title, verdicts(found))
   }
   const targetLines = [...sections.keys()].flatMap((title) => lines.get(title) ?? [])
@@ -58,28 +61,38 @@ function read(/** @type {string} */ text) {
   return { sections, lines }
 }
 
-function machine() {
+export function machine() {
   const memoryGiB = (totalmem() / 2 ** 30).toFixed(1)
   return [
     `${cpus()[0]?.model.trim()}, ${availableParallelism()} cores, ${memoryGiB} GiB, ${process.platform} ${process.arch}`,
     `Node.js ${process.version}`,
     `FluxGate ${version('../package.json')}`,
+    redisVersion(),
     ...['rate-limiter-flexible', 'express-rate-limit', 'ioredis', 'redis'].map(
       (name) => `${name} ${version(`../node_modules/${name}/package.json`)}`,
     ),
   ].join('; ')
 }
 
+function redisVersion() {
+  const output = execFileSync('redis-server', ['--version'], { encoding: 'utf8' })
+  return `Redis ${/v=([\d.]+)/.exec(output)?.[1]}`
+}
+
 function version(/** @type {string} */ manifest) {
   return JSON.parse(readFileSync(new URL(manifest, import.meta.url), 'utf8')).version
 }
 
-const howToRead = `All contenders of a table take turns in short rounds, in a different order each time, after warm-up rounds. A figure is the median of its
-rounds. A ratio is the median of the ratios of each round, because both sides of a round ran under the same conditions; it may differ slightly from the quotient of two
-medians. On a busy machine the figures vary, the ratios much less.
+const howToRead = `Every section runs several times, each time in a new process with new servers, so that compiled code, memory layout and connections of one run do not
+affect the next. Within a run, all contenders of a table take turns in short rounds, in a different order each time, after warm-up rounds. The figure of a run is the median of
+its rounds. A ratio is computed within each round, because both sides of a round ran under the same conditions; the ratio of a run is the median of its rounds.
 
-Without Redis, a round is 100,000 requests. The figure is the CPU time of all threads, which includes garbage collection and excludes other programs. The
-interquartile range shows the spread of the rounds; wall-clock time is listed for comparison. With many keys in random order, most of the time is spent on cache misses,
+A table shows the median of the runs, and the lower and upper quartile in parentheses where the spread matters. A target is met if the less favourable quartile meets it: the
+lower quartile for "at least", the upper one for "at most". Counts that must never be exceeded (Faults) must meet it in every run. On a busy machine the figures vary, the
+ratios much less.
+
+Without Redis, a round is 100,000 requests. The figure is the CPU time of all threads, which includes garbage collection and excludes other programs; wall-clock time is
+listed for comparison. With many keys in random order, most of the time is spent on cache misses,
 equally for all contenders. With one key, the figure shows the computation itself.
 
 Keys are created in advance: the same strings, requested in the same random order by all contenders. Promises are awaited one at a time. Every result is used and kept

@@ -4,7 +4,8 @@ import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { parseArgs } from 'node:util'
-import { sectionText } from '../report.mjs'
+import { progress } from '../progress.mjs'
+import { merge, sectionText } from '../report.mjs'
 import { writeResults } from '../results-file.mjs'
 import { gatewayArea, middlewareArea } from './http.mjs'
 import { inPairs, ratioFigures } from './pairs.mjs'
@@ -32,18 +33,16 @@ export async function compare(/** @type {readonly string[]} */ args) {
     const { title, open } = areas[name]
     const area = await open()
     try {
-      const onPair = (/** @type {number} */ pair) => {
-        if (process.stderr.isTTY) process.stderr.write(`\r\u001b[K${name}: pair ${pair} of ${pairs}`)
-      }
+      const onPair = (/** @type {number} */ pair) => progress(`${name}: pair ${pair} of ${pairs}`)
       figures.push(ratioFigures(title, await inPairs(area, [thisRoot, other], pairs, onPair)))
     } finally {
       await area.stop()
     }
   }
-  if (process.stderr.isTTY) process.stderr.write('\r\u001b[K')
+  progress('')
   const note = `${pairs} pairs. The ratio is the median of this / other within each pair; higher is better for rates, lower for times.`
   const title = record === undefined ? 'Compare' : `Compared with ${record}`
-  const found = { title, note, tables: [], figures, ratios: [] }
+  const found = merge([{ title, note, tables: [], figures, ratios: [] }])
   process.stdout.write(`${sectionText(found)}\n`)
   if (record !== undefined) writeResults([found])
 }

@@ -9,7 +9,7 @@
  * @property {(root: URL) => Promise<Figures>} measure measures the build of a checkout once
  * @property {() => Promise<unknown> | unknown} stop
  */
-import { median } from '../measure.mjs'
+import { median, quantile } from '../measure.mjs'
 
 /**
  * @param {Area} area
@@ -42,10 +42,10 @@ export function ratioFigures(title, pairs) {
     const of = (/** @type {0 | 1} */ side) => pairs.map((pair) => pair[side][name] ?? Number.NaN)
     const [own, other] = [of(0), of(1)]
     const ratios = own.map((value, index) => value / (other[index] ?? Number.NaN))
-    const spread = `${Math.min(...ratios).toFixed(2)} to ${Math.max(...ratios).toFixed(2)}`
+    const spread = `${quantile(ratios, 0.25).toFixed(2)}–${quantile(ratios, 0.75).toFixed(2)}`
     return [name, shown(median(own)), shown(median(other)), median(ratios).toFixed(2), spread]
   })
-  return { title, head: ['figure', 'this', 'other', 'ratio', 'spread'], lines }
+  return { title, head: ['figure', 'this', 'other', 'ratio', 'quartiles'], lines }
 }
 
 const shown = (/** @type {number} */ value) =>

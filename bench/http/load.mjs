@@ -9,9 +9,11 @@
  * @property {number} connections
  * @property {number} seconds
  * @property {string} [request] raw HTTP request
+ * @property {readonly string[]} [requests] raw HTTP requests, used in turn
  *
  * @typedef {object} Outcome
  * @property {number} perSecond requests answered with 200
+ * @property {number} answered the same, as a number
  * @property {number} others requests answered with another status
  * @property {number} p50Ms
  * @property {number} p99Ms
@@ -25,8 +27,8 @@ const separator = Buffer.from('\r\n\r\n')
 
 /** @typedef {{ waitsMs: number[], others: number, isOver: boolean }} Tally */
 
-/** @type {(port: number, request: Buffer, tally: Tally) => Promise<void>} */
-const keepAsking = (port, request, tally) =>
+/** @type {(port: number, next: () => Buffer, tally: Tally) => Promise<void>} */
+const keepAsking = (port, next, tally) =>
   new Promise((resolve, reject) => {
     const socket = connect({ port, host: '127.0.0.1', noDelay: true })
     /** @type {Buffer} */
@@ -36,7 +38,7 @@ const keepAsking = (port, request, tally) =>
     let askedAt = 0
     const ask = () => {
       askedAt = performance.now()
-      socket.write(request)
+      socket.write(next())
     }
     const answered = (/** @type {boolean} */ isGood) => {
       if (isGood) tally.waitsMs.push(performance.now() - askedAt)
@@ -74,16 +76,24 @@ const keepAsking = (port, request, tally) =>
 process.on('message', async (/** @type {Order} */ order) => {
   /** @type {Tally} */
   const tally = { waitsMs: [], others: 0, isOver: false }
-  const request = Buffer.from(order.request ?? usual)
+  const requests = (order.requests ?? [order.request ?? usual]).map((request) => Buffer.from(request))
+  let sent = 0
+  const next = () => /** @type {Buffer} */ (requests[sent++ % requests.length])
   const startedAt = performance.now()
   const stayAwake = () => {
     tally.isOver = performance.now() - startedAt > order.seconds * 1000
     if (!tally.isOver) setImmediate(stayAwake)
   }
   stayAwake()
-  await Promise.all(Array.from({ length: order.connections }, () => keepAsking(order.port, request, tally)))
+  await Promise.all(Array.from({ length: order.connections }, () => keepAsking(order.port, next, tally)))
   const { waitsMs, others } = tally
   const perSecond = (waitsMs.length * 1000) / (performance.now() - startedAt)
-  process.send?.({ perSecond, others, p50Ms: quantile(waitsMs, 0.5), p99Ms: quantile(waitsMs, 0.99) })
+  process.send?.({
+    perSecond,
+    answered: waitsMs.length,
+    others,
+    p50Ms: quantile(waitsMs, 0.5),
+    p99Ms: quantile(waitsMs, 0.99),
+  })
 })
 process.send?.('ready')

@@ -1,6 +1,7 @@
 // @ts-check
 /** Servers that take turns under one load generator. The figure is wall-clock time; CPU time is listed in addition. */
 import { Broken } from '../measure.mjs'
+import { figure, spreadFigure } from '../report.mjs'
 import { timesAs, typical } from '../turns.mjs'
 import { cpuTimeUs, startLoad } from './processes.mjs'
 
@@ -14,7 +15,7 @@ export const connections = 64
 /**
  * @param {string} title
  * @param {readonly import('./processes.mjs').Listening[]} servers
- * @param {import('../measure.mjs').Effort} effort
+ * @param {import('../report.mjs').Pace} effort
  * @returns {Promise<Row[]>}
  */
 export async function serversInRounds(title, servers, { http: { warmUps, rounds, seconds }, progress }) {
@@ -55,10 +56,10 @@ export async function serversInRounds(title, servers, { http: { warmUps, rounds,
 export function requestFigures(title, rows, baseline) {
   const lines = rows.map((row) => [
     row.name,
-    Math.round(typical(row, 'perSecond')).toLocaleString('en'),
-    ...[typical(row, 'p50Ms'), typical(row, 'p99Ms')].map((ms) => ms.toFixed(2)),
-    Number.isNaN(typical(row, 'serverUs')) ? '–' : typical(row, 'serverUs').toFixed(1),
-    timesAs(rows, 'perSecond', row.name, baseline).toFixed(2),
+    figure(typical(row, 'perSecond')),
+    ...[typical(row, 'p50Ms'), typical(row, 'p99Ms')].map((ms) => figure(ms, 2)),
+    figure(typical(row, 'serverUs'), 1),
+    spreadFigure(timesAs(rows, 'perSecond', row.name, baseline)),
   ])
   const head = ['contender', 'requests/s', 'p50 ms', 'p99 ms', 'server µs', `relative to ${baseline}`]
   return { title, head, lines }

@@ -2,6 +2,7 @@
 /** Memory per key in Redis, including its name, hash table entry and expiry. */
 import { addresses } from '../access.mjs'
 import { Broken } from '../measure.mjs'
+import { figure } from '../report.mjs'
 import { usedMemory } from './server.mjs'
 
 const sample = 100
@@ -10,7 +11,7 @@ const concurrency = 512
 /**
  * @param {import('./server.mjs').RedisServer} server
  * @param {readonly import('./closed-loop.mjs').Asker[]} askers
- * @param {import('../measure.mjs').Effort} effort
+ * @param {import('../report.mjs').Pace} effort
  * @returns {Promise<import('../report.mjs').FigureTable>}
  */
 export async function bytesPerKey(server, askers, { redis: { memoryKeys }, progress }) {
@@ -25,7 +26,7 @@ export async function bytesPerKey(server, askers, { redis: { memoryKeys }, progr
     await askForAll(asker, keys)
     const all = (await usedMemory(server)) - before
     const alone = await sampled(server)
-    lines.push([asker.name, (all / keys.length).toFixed(0), alone.toFixed(0)])
+    lines.push([asker.name, figure(all / keys.length), figure(alone)])
   }
   return {
     title: `Bytes per key, ${memoryKeys.toLocaleString('en')} keys, one decision each`,

@@ -1,6 +1,7 @@
 // @ts-check
 /** Calls to Redis for a rejected key that keeps being requested. */
 import { Broken } from '../measure.mjs'
+import { figure } from '../report.mjs'
 import { keepAsking } from './closed-loop.mjs'
 import { flexible, fluxGate } from './contenders.mjs'
 import { workOf } from './server.mjs'
@@ -10,7 +11,7 @@ const limit = { capacity: 10, windowMs: 3_600_000 }
 
 /**
  * @param {import('./server.mjs').RedisServer} server
- * @param {import('../measure.mjs').Effort} effort
+ * @param {import('../report.mjs').Pace} effort
  * @returns {Promise<import('../report.mjs').FigureTable>}
  */
 export async function cachedRejections(server, { redis: { watchSeconds }, progress }) {
@@ -30,7 +31,8 @@ export async function cachedRejections(server, { redis: { watchSeconds }, progre
     const { allowed, waitsMs, elapsedMs } = await keepAsking(asker, ['rejected'], concurrency, watchSeconds)
     const { calls } = await workOf(server)
     if (allowed > 0) throw new Broken(`${asker.name} allowed a request beyond the limit.`)
-    lines.push([asker.name, ...[waitsMs.length, calls - before.calls].map((count) => perSecond(count, elapsedMs))])
+    const perSecond = (/** @type {number} */ count) => (count * 1000) / elapsedMs
+    lines.push([asker.name, figure(perSecond(waitsMs.length)), figure(perSecond(calls - before.calls), 1)])
     await asker.close()
   }
   return {
@@ -38,9 +40,4 @@ export async function cachedRejections(server, { redis: { watchSeconds }, progre
     head: ['contender', 'decisions/s', 'Redis calls/s'],
     lines,
   }
-}
-
-function perSecond(/** @type {number} */ count, /** @type {number} */ elapsedMs) {
-  const figure = (count * 1000) / elapsedMs
-  return figure.toLocaleString('en', { maximumFractionDigits: figure < 100 ? 1 : 0 })
 }

@@ -36,7 +36,7 @@ async function nodeRedis(/** @type {string} */ uri) {
 }
 
 /** @type {(name: string, rule: Rule, connection: { client: object, close: () => void }, options?: StoreOptions) => Asker} */
-function fluxGateOver(name, rule, { client, close }, options = longTimeout) {
+export function fluxGateOver(name, rule, { client, close }, options = longTimeout) {
   const store = redisStore(client, { prefix: freshPrefix(), ...options })
   const limiter = createLimiter({ ...rule, store })
   return {

@@ -1,6 +1,7 @@
 // @ts-check
 /** Duration of decisions after Redis was killed. */
 import { Broken, quantile } from '../measure.mjs'
+import { figure } from '../report.mjs'
 import { keepAsking } from './closed-loop.mjs'
 import { flexibleInsured, fluxGateAlone } from './contenders.mjs'
 
@@ -9,7 +10,7 @@ const limit = { capacity: 10_000_000, windowMs: 3_600_000 }
 /**
  * @param {import('./server.mjs').RedisServer} server
  * @param {readonly string[]} keys
- * @param {import('../measure.mjs').Effort} effort
+ * @param {import('../report.mjs').Pace} effort
  */
 export async function redisGone(server, keys, { redis: { watchSeconds }, progress }) {
   const askers = [
@@ -30,8 +31,8 @@ export async function redisGone(server, keys, { redis: { watchSeconds }, progres
         throw new Broken(`${asker.name} did not allow every request locally while Redis was unavailable.`)
       const p99 = quantile(waitsMs, 0.99)
       if (asker === askers[0]) p99s.push({ concurrency, p99 })
-      const rate = Math.round((waitsMs.length * 1000) / elapsedMs).toLocaleString('en')
-      const waits = [quantile(waitsMs, 0.5), p99, quantile(waitsMs, 1)].map((ms) => ms.toFixed(3))
+      const rate = figure((waitsMs.length * 1000) / elapsedMs)
+      const waits = [quantile(waitsMs, 0.5), p99, quantile(waitsMs, 1)].map((ms) => figure(ms, 3))
       lines.push([asker.name, String(concurrency), rate, ...waits])
     }
     await asker.close()

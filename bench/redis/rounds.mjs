@@ -16,6 +16,7 @@
  * @typedef {import('../turns.mjs').Row<Turn>} Row
  */
 import { Broken, collectGarbage, quantile } from '../measure.mjs'
+import { figure, spreadFigure } from '../report.mjs'
 import { timesAs, typical } from '../turns.mjs'
 import { keepAsking } from './closed-loop.mjs'
 import { workOf } from './server.mjs'
@@ -26,7 +27,7 @@ import { workOf } from './server.mjs'
  * @param {readonly Asker[]} askers
  * @param {readonly string[]} keys in the order of the requests
  * @param {number} concurrency
- * @param {import('../measure.mjs').Effort} effort
+ * @param {import('../report.mjs').Pace} effort
  * @returns {Promise<Row[]>}
  */
 export async function inRounds(title, server, askers, keys, concurrency, { redis, progress }) {
@@ -51,7 +52,7 @@ export async function inRounds(title, server, askers, keys, concurrency, { redis
  * @param {number} seconds
  * @returns {Promise<Turn>}
  */
-async function takeTurn(server, asker, keys, concurrency, seconds) {
+export async function takeTurn(server, asker, keys, concurrency, seconds) {
   collectGarbage('minor')
   const before = await workOf(server)
   const usedBefore = process.cpuUsage()
@@ -80,10 +81,10 @@ export function speedFigures(title, rows, baseline) {
   const head = ['decisions/s', 'p50 ms', 'p99 ms', 'client µs', 'script µs', 'server µs', `relative to ${baseline}`]
   const lines = rows.map((row) => [
     row.name,
-    Math.round(typical(row, 'perSecond')).toLocaleString('en'),
-    ...[typical(row, 'p50Ms'), typical(row, 'p99Ms')].map((ms) => ms.toFixed(2)),
-    ...[typical(row, 'clientUs'), typical(row, 'scriptUs'), typical(row, 'serverUs')].map((us) => us.toFixed(1)),
-    timesAs(rows, 'perSecond', row.name, baseline).toFixed(2),
+    figure(typical(row, 'perSecond')),
+    ...[typical(row, 'p50Ms'), typical(row, 'p99Ms')].map((ms) => figure(ms, 2)),
+    ...[typical(row, 'clientUs'), typical(row, 'scriptUs'), typical(row, 'serverUs')].map((us) => figure(us, 1)),
+    spreadFigure(timesAs(rows, 'perSecond', row.name, baseline)),
   ])
   return { title, head: ['contender', ...head], lines }
 }

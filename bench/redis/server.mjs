@@ -15,10 +15,12 @@ const harness = new URL('../../test/servers/redis-server.ts', import.meta.url)
  */
 
 /** @returns {Promise<RedisServer>} */
-export async function startServer() {
+export async function startServer(
+  /** @type {import('../../test/servers/redis-server.js').RedisOptions} */ options = {},
+) {
   /** @type {{ module: typeof import('../../test/servers/redis-server.js') }} */
   const { module } = await runnerImport(harness.pathname)
-  return module.startRedis()
+  return module.startRedis(options)
 }
 
 /** @returns {Promise<Work>} */

@@ -18,13 +18,13 @@ const shared = 'check, statistics in Redis'
 const rules = [{ id: 'api', rules: [{ id: 'all', path: '/**', bands: [{ capacity: 1_000_000_000, window: '1d' }] }] }]
 /** About one second of decisions, after which statistics are flushed. */
 const passes = 20
-/** The memory layout of a gate changes its figures by up to 10 % for its whole life, so gates are recreated several times. */
-const recreations = 5
+/** The memory layout of a gate changes its figures by up to 10 % for its whole life, so gates are recreated in each run. */
+const recreations = 2
 
 /**
  * @param {string} title
  * @param {import('../redis/server.mjs').RedisServer} server
- * @param {import('../measure.mjs').Effort} effort
+ * @param {import('../report.mjs').Pace} effort
  */
 export async function feedingStatistics(title, server, effort) {
   const ips = addresses(effort.keys)

@@ -2,6 +2,7 @@
 /** Duration of prefix queries over many keys that mostly share a prefix. */
 import { searchIndex } from '../fluxgate.mjs'
 import { Broken, quantile } from '../measure.mjs'
+import { figure } from '../report.mjs'
 
 const writers = 128
 /** Prefixes of all, some, few, one and no key, and prefixes in other scripts. */
@@ -11,7 +12,7 @@ const kinds = ['user:', 'user:', 'user:', '한국 ', '한글 ', '😀', 'key-', 
 /**
  * @param {string} title
  * @param {import('../redis/server.mjs').RedisServer} server
- * @param {import('../measure.mjs').Effort} effort
+ * @param {import('../report.mjs').Pace} effort
  */
 export async function timedQueries(title, server, { indexRecords, indexQueries, progress }) {
   const index = searchIndex(server.uri, {
@@ -46,8 +47,7 @@ export async function timedQueries(title, server, { indexRecords, indexQueries, 
         waits.suggest[i]?.push(took.suggest)
         waits.find[i]?.push(took.find)
       }
-    const figure = (/** @type {readonly number[]} */ list, /** @type {number} */ part) =>
-      quantile(list, part).toFixed(2)
+    const wait = (/** @type {readonly number[]} */ list, /** @type {number} */ part) => figure(quantile(list, part), 2)
     return {
       suggestP99: quantile(waits.suggest.flat(), 0.99),
       findP99: quantile(waits.find.flat(), 0.99),
@@ -56,7 +56,7 @@ export async function timedQueries(title, server, { indexRecords, indexQueries, 
         head: ['prefix', 'suggest p50 ms', 'suggest p99 ms', 'find p50 ms', 'find p99 ms'],
         lines: prefixes.map((prefix, i) => {
           const [suggest = [], find = []] = [waits.suggest[i], waits.find[i]]
-          return [`"${prefix}"`, ...[suggest, find].flatMap((list) => [figure(list, 0.5), figure(list, 0.99)])]
+          return [`"${prefix}"`, ...[suggest, find].flatMap((list) => [wait(list, 0.5), wait(list, 0.99)])]
         }),
       },
     }

@@ -12,6 +12,7 @@ import { bulkEmit } from '../fluxgate.mjs'
 import { Broken, median, quantile } from '../measure.mjs'
 import { fluxGate } from '../redis/contenders.mjs'
 import { startServer, usedMemory } from '../redis/server.mjs'
+import { figure, spreadFigure } from '../report.mjs'
 
 export const title = 'Bulk'
 
@@ -60,9 +61,9 @@ export async function bulk({ bulkRecords, bulkRounds, progress }) {
       head: ['contender', 'records/s', `relative to ${cli}`, 'peak MB'],
       lines: of.map(({ name, megabytes: used }) => [
         name,
-        Math.round(rateIn(of, name)).toLocaleString('en'),
-        (rateIn(of, name) / rateIn(of, cli)).toFixed(2),
-        name === cli ? '' : Math.max(...used).toFixed(0),
+        figure(rateIn(of, name)),
+        spreadFigure(rateIn(of, name) / rateIn(of, cli)),
+        name === cli ? '' : figure(Math.max(...used)),
       ]),
     })
     return {
@@ -75,14 +76,14 @@ export async function bulk({ bulkRecords, bulkRounds, progress }) {
         {
           title: `Memory of ${bulkRecords.toLocaleString('en')} overrides with 12-byte keys`,
           head: ['', 'bytes per override'],
-          lines: [['used_memory', memory.toFixed(1)]],
+          lines: [['used_memory', figure(memory, 1)]],
         },
         {
           title: `Limiter on the same Redis, ${decisionsPerSecond} decisions per second`,
           head: ['concurrent load', 'p50 ms', 'p99 ms', 'max ms'],
           lines: Object.entries(delays).map(([name, waits]) => [
             name,
-            ...[0.5, 0.99, 1].map((part) => quantile(waits, part).toFixed(2)),
+            ...[0.5, 0.99, 1].map((part) => figure(quantile(waits, part), 2)),
           ]),
         },
       ],

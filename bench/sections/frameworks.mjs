@@ -34,7 +34,7 @@ export async function overFrameworks(effort) {
     const contenders = [[bare], [ours, 'fluxgate']]
     if (alike !== undefined) contenders.push([alike, 'alike'])
     if (peer !== undefined) contenders.push([peer, 'peer'])
-    const rows = await restartedEachRound(name, `apps/${file}.mjs`, contenders, effort)
+    const rows = await measured(name, `apps/${file}.mjs`, contenders, effort)
     figures.push(requestFigures(name, rows, bare))
     const addTarget = (/** @type {string} */ which, /** @type {string} */ than, /** @type {number} */ atLeast) =>
       ratios.push({
@@ -48,7 +48,7 @@ export async function overFrameworks(effort) {
   }
   return {
     title: sectionTitle,
-    note: `A small JSON response, ${connections} connections from a load generator to one server process, restarted for each of ${effort.http.rounds} rounds; buckets in memory, one limit per address that is never reached, and the default headers of each limiter (express-rate-limit: draft-8).`,
+    note: `A small JSON response, ${connections} connections from a load generator to one server process, started for each run; buckets in memory, one limit per address that is never reached, and the default headers of each limiter (express-rate-limit: draft-8).`,
     tables: [],
     figures,
     ratios,
@@ -56,36 +56,22 @@ export async function overFrameworks(effort) {
 }
 
 /**
- * Restarts all servers for every round, in rotating order. Of two processes with the same program, one may need 3 µs more for
+ * Starts the servers of a framework and measures them. Of two processes with the same program, one may need 3 µs more for
  * every request throughout its life: if garbage is collected before V8 has compiled Node's own `nextTick`, it is never
- * optimised well. Restarts average this out. The effect grows with the amount of loaded code, so each program loads only what
- * it measures.
+ * optimised well. Every run starts new servers, which averages this out. The effect grows with the amount of loaded code, so
+ * each program loads only what it measures.
  *
  * @param {string} name
  * @param {string} program
  * @param {readonly string[][]} contenders name, and arguments of its program
- * @param {import('../measure.mjs').Effort} effort
- * @returns {Promise<import('../http/rounds.mjs').Row[]>}
+ * @param {import('../report.mjs').Pace} effort
  */
-async function restartedEachRound(name, program, contenders, effort) {
-  const rows = contenders.map(([name = '']) => ({
-    name,
-    turns: /** @type {import('../http/rounds.mjs').Turn[]} */ ([]),
-  }))
-  const http = { ...effort.http, rounds: 1 }
-  for (let start = 0; start < effort.http.rounds; start++) {
-    const servers = []
-    try {
-      for (let turn = 0; turn < contenders.length; turn++) {
-        const [name = '', ...args] = contenders[(start + turn) % contenders.length] ?? []
-        servers.push(await startProgram(name, program, ...args))
-      }
-      const title = `${sectionTitle}, ${name}, start ${start + 1} of ${effort.http.rounds}`
-      for (const { name, turns } of await serversInRounds(title, servers, { ...effort, http }))
-        rows.find((row) => row.name === name)?.turns.push(...turns)
-    } finally {
-      for (const { stop } of servers) stop()
-    }
+async function measured(name, program, contenders, effort) {
+  const servers = []
+  try {
+    for (const [name = '', ...args] of contenders) servers.push(await startProgram(name, program, ...args))
+    return await serversInRounds(`${sectionTitle}, ${name}`, servers, effort)
+  } finally {
+    for (const { stop } of servers) stop()
   }
-  return rows
 }

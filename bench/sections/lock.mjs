@@ -6,6 +6,7 @@ import Redlock from 'redlock'
 import { redisLock } from '../fluxgate.mjs'
 import { Broken, median } from '../measure.mjs'
 import { startServer } from '../redis/server.mjs'
+import { figure, spreadFigure } from '../report.mjs'
 
 export const title = 'Lock'
 
@@ -68,9 +69,9 @@ export async function lock({ redis, progress }) {
         head: ['contender', 'total ms', 'handover ms', 'commands'],
         lines: contenders.map(({ name }) => [
           name,
-          of(name, 'ms').toFixed(0),
-          of(name, 'gapMs').toFixed(2),
-          of(name, 'commands').toFixed(0),
+          spreadFigure(of(name, 'ms'), 0),
+          figure(of(name, 'gapMs'), 2),
+          figure(of(name, 'commands')),
         ]),
       },
     ],

@@ -127,7 +127,7 @@ function asking(name, matcher, request) {
   }
 }
 
-async function throughTheGate(/** @type {import('../measure.mjs').Effort} */ effort) {
+async function throughTheGate(/** @type {import('../report.mjs').Pace} */ effort) {
   const ips = addresses(effort.keys)
   const contenders = [
     await gateOf(names.few, byPath(few), ips, few),

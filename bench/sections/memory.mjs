@@ -4,6 +4,7 @@ import { execFile } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { Broken } from '../measure.mjs'
+import { figure } from '../report.mjs'
 
 const child = fileURLToPath(new URL('../memory-child.mjs', import.meta.url))
 const contenders = /** @type {const} */ ([
@@ -30,7 +31,7 @@ export async function memory({ memoryKeys, progress }) {
       {
         title: `${memoryKeys.toLocaleString('en')} live keys, single band`,
         head: ['contender', 'bytes per key', 'ns to add a key'],
-        lines: rows.map(({ name, perKey, fillNs }) => [name, perKey.toFixed(0), fillNs.toFixed(0)]),
+        lines: rows.map(({ name, perKey, fillNs }) => [name, figure(perKey), figure(fillNs)]),
       },
     ],
     ratios: [

@@ -1,5 +1,6 @@
 // @ts-check
 /** Delay of decisions while a server edits or reloads a large rule set. */
+import { figure, spreadFigure } from '../report.mjs'
 import { measureRuleSets } from '../rule-sets/measure.mjs'
 
 const title = 'Rule sets'
@@ -18,10 +19,10 @@ export async function overRuleSets({ ruleSets, progress }) {
         head: ['', 'longest turn, CPU ms', 'longest check, ms', 'seconds', 'CPU seconds'],
         lines: changes.map(({ name, longestCpuMs, longestCheckMs, seconds, cpuSeconds }) => [
           name,
-          longestCpuMs.toFixed(1),
-          longestCheckMs.toFixed(1),
-          seconds.toFixed(2),
-          cpuSeconds.toFixed(2),
+          spreadFigure(longestCpuMs, 1),
+          figure(longestCheckMs, 1),
+          figure(seconds, 2),
+          figure(cpuSeconds, 2),
         ]),
       },
     ],

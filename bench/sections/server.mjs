@@ -2,6 +2,7 @@
 /** Decisions over HTTP, single and batched, compared with a Fastify route that returns a constant. */
 import { startProgram } from '../http/processes.mjs'
 import { connections, requestFigures, serversInRounds } from '../http/rounds.mjs'
+import { figure } from '../report.mjs'
 import { timesAs, typical } from '../turns.mjs'
 
 const title = 'Server'
@@ -64,8 +65,7 @@ export async function overServers(effort) {
           head: ['contender', 'decisions/s', 'server µs'],
           lines: Object.entries(perRequest).map(([name, size]) => {
             const row = rows.find((row) => row.name === name)
-            const perSecond = Math.round(size * typical(row, 'perSecond')).toLocaleString('en')
-            return [name, perSecond, (typical(row, 'serverUs') / size).toFixed(1)]
+            return [name, figure(size * typical(row, 'perSecond')), figure(typical(row, 'serverUs') / size, 1)]
           }),
         },
       ],

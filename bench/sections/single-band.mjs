@@ -1,12 +1,11 @@
 // @ts-check
 /** One band and one key per request: the simplest use, with all requests allowed and with almost all rejected. */
-import { startChild } from '../child.mjs'
-import { names } from '../contenders.mjs'
-import { Broken, inTurns, timesAsFast } from '../measure.mjs'
 
-/** Names in bench/single-band-child.mjs. */
+import { names } from '../contenders.mjs'
+import { contest } from '../contest.mjs'
+import { timesAsFast } from '../measure.mjs'
+
 const contenders = ['fluxGateSync', 'fluxGateAsync', 'flexible', 'flexibleBare', 'expressStore', 'bareMap']
-const batchesPerTurn = 3
 
 /**
  * Never reached in a run, and refilled so slowly that buckets are not full when they are used again. A limit that refills
@@ -24,11 +23,17 @@ export const title = 'Single band'
 export async function singleBand(effort) {
   const tables = []
   for (const keys of [1, effort.keys]) {
-    const rows = await table(`${title}, ${count(keys)}`, keys, keys === 1 ? plenty.one : plenty.many, effort)
+    const rows = await contest(
+      `${title}, ${count(keys)}`,
+      contenders,
+      keys,
+      keys === 1 ? plenty.one : plenty.many,
+      effort,
+    )
     tables.push({ title: `${count(keys)}, all allowed`, rows, baseline: names.flexible })
   }
   for (const keys of [1, effort.keys]) {
-    const rows = await table(`${title}, ${count(keys)}, rejected`, keys, scarce, effort)
+    const rows = await contest(`${title}, ${count(keys)}, rejected`, contenders, keys, scarce, effort, true)
     tables.push({ title: `${count(keys)}, almost all rejected`, rows, baseline: names.flexible })
   }
   const manyKeys = tables[1]?.rows ?? []
@@ -57,38 +62,3 @@ export async function singleBand(effort) {
 }
 
 const count = (/** @type {number} */ keys) => (keys === 1 ? '1 key' : `${keys.toLocaleString('en')} keys`)
-
-/**
- * Measures each contender in its own process, as in a program with one limiter: in one process, contenders would share
- * garbage collections, compiled code and caches. They take turns in a different order each round.
- *
- * @param {string} title
- * @param {number} count
- * @param {import('../contenders.mjs').Limit} limit
- * @param {import('../measure.mjs').Effort} effort
- * @returns {Promise<import('../measure.mjs').Row[]>}
- */
-async function table(title, count, limit, effort) {
-  const isScarce = limit === scarce
-  const times = isScarce ? limit.capacity : 1
-  const file = new URL('../single-band-child.mjs', import.meta.url)
-  const args = [count, JSON.stringify(limit), times, effort.operations].map(String)
-  const children = contenders.map((contender) => startChild(file, [contender, ...args]))
-  /** @type {(index: number) => Promise<import('../single-band-child.mjs').Turn>} */
-  const turn = async (index) => {
-    const { tell, heard } = /** @type {ReturnType<typeof startChild>} */ (children[index])
-    tell(batchesPerTurn)
-    const took = await heard()
-    const isExpected = isScarce ? took.share < 0.05 : took.share === 1
-    const part = (took.share * 100).toFixed(1)
-    if (!isExpected)
-      throw new Broken(`${contenders[index]} allowed ${part} % of the requests, which is not what this table measures.`)
-    return took
-  }
-  try {
-    const names = await Promise.all(children.map(({ heard }) => heard()))
-    return await inTurns(title, names, effort, { turn })
-  } finally {
-    for (const { stop } of children) stop()
-  }
-}

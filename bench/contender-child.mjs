@@ -1,18 +1,26 @@
 // @ts-check
 /**
- * One contender of the section "Single band". Arguments: contender, number of keys, limit, how often every key is requested
+ * One limiter in memory. Arguments: contender, number of keys, limit, how often every key is requested
  * before the first turn, operations per batch. Sends its name, and then a `Turn` for each message with a number of batches.
  *
  * @typedef {{ cpu: number, clock: number, share: number }} Turn nanoseconds per operation, and share of allowed requests
  */
 import { addresses, everyKey, randomOrder } from './access.mjs'
-import { bareMap, expressStore, flexible, flexibleBare, fluxGateAsync, fluxGateSync } from './contenders.mjs'
+import {
+  bareMap,
+  expressStore,
+  flexible,
+  flexibleBare,
+  fluxGateAsync,
+  fluxGateCheck,
+  fluxGateSync,
+} from './contenders.mjs'
 
-const create = { fluxGateSync, fluxGateAsync, flexible, flexibleBare, expressStore, bareMap }
+const create = { fluxGateSync, fluxGateAsync, fluxGateCheck, flexible, flexibleBare, expressStore, bareMap }
 
 const [which = '', count = '', limit = '', times = '', operations = ''] = process.argv.slice(2)
 const keys = addresses(Number(count))
-const { name, batch } = create[/** @type {keyof typeof create} */ (which)](keys, JSON.parse(limit))
+const { name, batch } = await create[/** @type {keyof typeof create} */ (which)](keys, JSON.parse(limit))
 for (let time = Number(times); time > 0; time--) await batch(everyKey(keys.length))
 const order = randomOrder(keys.length, Number(operations))
 
