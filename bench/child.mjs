@@ -4,6 +4,7 @@ import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { Broken } from './measure.mjs'
+import { stopOnExit } from './stop-on-exit.mjs'
 
 /**
  * @param {URL} file
@@ -14,7 +15,7 @@ export function startChild(file, args, nodeOptions = []) {
   const child = fork(fileURLToPath(file), args, { execArgv: [...nodeOptions] })
   return {
     pid: /** @type {number} */ (child.pid),
-    stop: () => child.kill('SIGKILL'),
+    stop: stopOnExit(() => void child.kill('SIGKILL')),
     tell: (/** @type {import('node:child_process').Serializable} */ value) => child.send(value),
     /** @returns {Promise<any>} the next message of the child */
     async heard() {

@@ -29,7 +29,7 @@ function once(name, effort, progress) {
   return new Promise((resolve, reject) => {
     const child = fork(program, [name], { execArgv: ['--expose-gc'], serialization: 'advanced' })
     const timer = setTimeout(() => {
-      child.kill('SIGKILL')
+      child.kill('SIGTERM')
       reject(new Broken(`Section ${name} did not finish a run within ${longestMinutes} minutes.`))
     }, longestMinutes * 60_000)
     child.on('message', (/** @type {any} */ message) => {

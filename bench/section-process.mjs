@@ -7,6 +7,8 @@
 import { Broken } from './measure.mjs'
 import { sections } from './sections/index.mjs'
 
+// Exits in order, so that its child processes are stopped.
+process.once('SIGTERM', () => process.exit(1))
 process.once('message', async (/** @type {import('./effort.mjs').Effort} */ effort) => {
   const send = (/** @type {object} */ message) => new Promise((resolve) => process.send?.(message, resolve))
   try {

@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Broken } from '../measure.mjs'
+import { stopOnExit } from '../stop-on-exit.mjs'
 import { libraryPath } from './install.mjs'
 
 const longestStartMs = 20_000
@@ -39,10 +40,10 @@ export async function spawned(file, { port, args = () => [], env = () => ({}), f
   child.once('error', (error) => {
     failure = error.message
   })
-  const stop = () => {
-    child.kill('SIGTERM')
+  const stop = stopOnExit(() => {
+    child.kill('SIGKILL')
     rmSync(directory, { recursive: true, force: true })
-  }
+  })
   for (const startedAt = performance.now(); performance.now() - startedAt < longestStartMs; await sleep(50)) {
     if (failure !== '' || child.exitCode !== null) break
     if (await accepts(port)) return { pid: /** @type {number} */ (child.pid), stop }
