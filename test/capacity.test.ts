@@ -64,9 +64,14 @@ describe('split quotas', () => {
   const regions = (demands: readonly number[]) =>
     [0.5, 0.3, 0.2].map((share, i) => ({ name: `region ${i}`, share, demand: demands[i] ?? 0 }))
 
-  it.each([[[450, 270, 180]], [[450, 540, 180]], [[800, 600, 400]], [[0, 600, 400]]])(
-    'allow what the model predicts within 2 %%, and never more than the global limit: %j',
-    async (demands) => {
+  it.each([
+    { demands: [450, 270, 180] },
+    { demands: [450, 540, 180] },
+    { demands: [800, 600, 400] },
+    { demands: [0, 600, 400] },
+  ])(
+    'allow what the model predicts within 2 %, and never more than the global limit: $demands per second',
+    async ({ demands }) => {
       const predicted = splitQuota(1000, regions(demands))
       const simulated = await simulateRegions(1000, regions(demands))
       expect(relativeError(simulated.perSecond, predicted.perSecond)).toBeLessThan(0.02)

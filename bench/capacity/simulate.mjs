@@ -39,8 +39,8 @@ export function simulate(demand, assumptions, { processes, primaries }, { decisi
   for (let process = 0; process < processes; process++) {
     const meanGapUs = (1e6 * processes) / perSecond
     const nextCall = callTimes(turnUs, random, shares.length)
-    /** @type {Map<string, { at: number, primary: number, starts: number[] }>} */
-    const pending = new Map()
+    /** @type {({ at: number, primary: number, starts: number[] } | undefined)[]} */
+    const latest = []
     let freeAt = 0
     let untilRenewal = leaseSize === undefined ? 0 : Math.ceil(random() * leaseSize)
     for (let at = exponential(meanGapUs, random); at < endUs; at += exponential(meanGapUs, random)) {
@@ -48,13 +48,14 @@ export function simulate(demand, assumptions, { processes, primaries }, { decisi
       if (at >= fromUs) busyUs.processes += cost.processUs
       const primary = pick(shares, random())
       if (leaseSize === undefined) {
-        const callAt = nextCall(primary, freeAt)
-        const id = `${primary}@${callAt}`
-        const call = pending.get(id) ?? { at: callAt + networkUs / 2, primary, starts: [] }
-        if (call.starts.push(at) === 1) {
-          pending.set(id, call)
+        const arrivesAt = nextCall(primary, freeAt) + networkUs / 2
+        let call = latest[primary]
+        if (call?.at !== arrivesAt) {
+          call = { at: arrivesAt, primary, starts: [] }
+          latest[primary] = call
           calls.push(call)
         }
+        call.starts.push(at)
       } else {
         if (at >= fromUs) times.push(freeAt - at)
         // One call renews a lease. Its cost is that of all decisions of the lease.
