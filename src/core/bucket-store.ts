@@ -212,6 +212,11 @@ export interface BucketStore {
   charge(charges: readonly Charge[], peek: boolean): Promise<ChargeResult>
   /** As `charge`, for stores that can decide synchronously. The result is valid until the next call. */
   chargeSync?(charges: readonly Charge[], peek: boolean): ChargeResult
+  /**
+   * Decides a charge that needs no call to a remote store, or returns undefined; `charge` then decides. The result is valid until
+   * the next call. Optional.
+   */
+  chargeLocally?(charges: readonly Charge[]): ChargeResult | undefined
   /** Returns permits to their buckets. */
   refund(refunds: readonly Refund[]): Promise<void>
   /** Deletes the bucket of one key of a rule. */

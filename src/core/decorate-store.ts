@@ -2,7 +2,7 @@ import type { BucketStore, LeasingStore } from './bucket-store.js'
 
 /**
  * Returns a store with some members replaced. Everything else is forwarded to `store`, including its capabilities.
- * `chargeSync` is not forwarded, because a decorator that replaces `charge` would be bypassed by it.
+ * `chargeSync` and `chargeLocally` are not forwarded, because a decorator that replaces `charge` would be bypassed by them.
  */
 export function decorateStore(store: LeasingStore, changes: Partial<BucketStore>): LeasingStore
 export function decorateStore(store: BucketStore, changes: Partial<BucketStore>): BucketStore

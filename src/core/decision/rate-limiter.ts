@@ -63,14 +63,23 @@ export class RateLimiter {
     this.#degraded = options.degraded ?? false
   }
 
-  /** Returns at once if the store has `chargeSync`; it then throws what the promise would reject with. */
+  /**
+   * Returns at once if the store has `chargeSync`; it then throws what the promise would reject with. Also returns at once if a
+   * remote store can decide without a call, and the caller needs neither a signal nor its turn in the waiting room.
+   */
   decide(
     ruleSetId: string | null,
     charges: readonly Charge[],
     options: DecideOptions = noOptions,
   ): Decision | Promise<Decision> {
     const store = this.#store
-    if (store.chargeSync === undefined) return this.#decideRemotely(ruleSetId, charges, options)
+    if (store.chargeSync === undefined) {
+      const isPlain = !options.peek && typeof options.signal !== 'object' && options.onLeave === undefined
+      const local = isPlain ? store.chargeLocally?.(charges) : undefined
+      return local === undefined
+        ? this.#decideRemotely(ruleSetId, charges, options)
+        : this.#complete(ruleSetId, charges, local, options)
+    }
     if (typeof options.signal === 'object') options.signal.throwIfAborted()
     if (isHeld(charges, options) && this.#room.isFull) return this.#decideWithoutRoom(ruleSetId, charges, options)
     return this.#complete(ruleSetId, charges, store.chargeSync(charges, options.peek === true), options)

@@ -19,6 +19,9 @@ export function requireGenerations(store: BucketStore, generations: SharedGenera
         )
   return decorateStore(store, {
     charge: (charges, peek) => known(() => store.charge(charges, peek)),
+    ...(store.chargeLocally && {
+      chargeLocally: (charges) => (generations.isKnown ? store.chargeLocally?.(charges) : undefined),
+    }),
     refund: (refunds) => known(() => store.refund(refunds)),
     reset: (group, key) => known(() => store.reset(group, key)),
   })

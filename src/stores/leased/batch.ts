@@ -1,35 +1,49 @@
 /**
- * The size of a lease: about the demand of a quarter of a second, or twice the last batch if that was spent faster. Keys with
- * little traffic are not worth a lease and are charged one by one.
+ * Whether a key is leased, and the size of a batch. A lease, its settlement and the code that executes them cost Redis up to
+ * as much as 25 charges that share a call. A key is therefore leased only if a batch serves more requests than that.
  */
 import type { Pool } from './pool.js'
 
-const batchMs = 250
-/** Older demand says nothing about the current rate. */
-const memoryMs = 1_000
+/** A batch covers the expected demand of this time, or of a fixed window that is shorter. */
+export const batchMs = 1_000
+/** The largest factor between two batches. A batch that is spent in no time says little about the rate. */
+const maxGrowth = 8
+/** A batch that lasts shorter than this is renewed without waiting for the next sweep. */
+const shortBatchMs = 200
 
-/** The number of permits to lease beyond those that are needed now. */
-export function batchSize({ demand, countedFrom }: Pool, now: number): number {
-  const elapsed = now - countedFrom
-  if (elapsed > memoryMs) return 0
-  return Math.floor(elapsed * 2 <= batchMs ? demand * 2 : (demand * batchMs) / elapsed)
-}
-
-/** Counts the permits of a request. Call it after `batchSize`, which depends on earlier requests only. */
+/** Counts a request. */
 export function countDemand(pool: Pool, permits: number, now: number): void {
-  if (now - pool.countedFrom > memoryMs) restartCount(pool, now)
   pool.demand += permits
+  pool.requests += 1
   pool.usedAt = now
 }
 
+/** Starts a new measurement. The time in which requests waited for a lease is not part of any, or waiting would look like low demand. */
 export function restartCount(pool: Pool, now: number): void {
   pool.demand = 0
+  pool.requests = 0
   pool.countedFrom = now
 }
 
-/** The number of permits that this process may still lease. */
-export const roomOf = ({ maxPermits, left, taken }: Pool): number => maxPermits - left - taken
+/** True if a batch would serve at least half the requests for which a key is leased, by the demand since the last lease. */
+export const isWorthwhile = ({ requests, countedFrom, terms }: Pool, now: number): boolean =>
+  requests * terms.horizonMs * 2 >= terms.minRequests * (now - countedFrom)
 
-/** True if the next batch should be leased now: few permits are left, and the others were spent quickly. */
-export const isRunningLow = (pool: Pool, now: number): boolean =>
-  pool.left * 4 < pool.batch && pool.requested === 0 && now - pool.countedFrom < batchMs && now >= pool.pausedUntil
+/** The size of the next batch, which may exceed the permits that this process may still lease. */
+export function batchSize({ demand, batch, countedFrom, terms }: Pool, now: number): number {
+  const expected = (demand * terms.horizonMs) / Math.max(now - countedFrom, 1)
+  const largest = Math.max(batch, demand) * maxGrowth
+  return Math.ceil(Math.max(Math.min(expected, largest), terms.minRequests))
+}
+
+/** The number of permits that this process may still lease. */
+export const roomOf = ({ terms, left, taken }: Pool): number => terms.maxPermits - left - taken
+
+/** The number of permits left at which a batch of this size is renewed at once; 0 if the next sweep is early enough. */
+export function urgentBelow({ demand, countedFrom }: Pool, batch: number, now: number): number {
+  const lastsMs = (batch * (now - countedFrom)) / Math.max(demand, 1)
+  return lastsMs < shortBatchMs ? Math.ceil(batch / 4) : 0
+}
+
+/** True if the sweep should renew the batch. */
+export const isRunningLow = ({ left, batch }: Pool): boolean => left * 4 <= batch

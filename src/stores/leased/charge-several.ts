@@ -1,7 +1,8 @@
 import type { BandResult, Charge, ChargeResult, LeasingStore, Settlement } from '../../core/bucket-store.js'
 import type { Clock } from '../../core/clock.js'
 import { refundsOf } from '../../core/decision/rate-limiter.js'
-import { batchSize, countDemand, isRunningLow } from './batch.js'
+import { countDemand } from './batch.js'
+import type { Demand } from './hot-keys.js'
 import type { Lender } from './lender.js'
 import { endTake, type Lot, type Pool, pooledResult, take } from './pool.js'
 
@@ -25,12 +26,13 @@ export async function chargeSeveral(
   clock: Clock,
 ): Promise<ChargeResult> {
   const now = clock.now()
-  const scarce = new Map<Pool, number>()
-  const takes: Takes = charges.map((charge) => takeFor(lender, charge, now, scarce))
+  const scarce: Pool[] = []
+  const busy = new Map<Charge, Demand>()
+  const takes: Takes = charges.map((charge) => takeFor(lender, charge, now, { scarce, busy }))
   const rest = charges.filter((_, i) => takes[i] === undefined)
   const reply = rest.length === 0 ? undefined : store.charge(rest, false)
   // After the charge, because this request has priority over future ones.
-  for (const [pool, batch] of scarce) lender.leaseAhead(pool, now, batch)
+  for (const pool of scarce) lender.leaseAhead(pool, now)
   if (reply === undefined) {
     endTakes(lender, takes, true)
     return heldResult(takes as readonly Take[], now)
@@ -45,28 +47,51 @@ export async function chargeSeveral(
   const answeredAt = clock.now()
   const hasEnded = takes.some((taken) => taken !== undefined && answeredAt >= taken.lot.endsAt)
   endTakes(lender, takes, result.granted && !hasEnded)
+  if (result.granted && busy.size > 0) openPools(lender, rest, result, busy)
   if (!result.granted || !hasEnded) return joinResults(takes, result, charges, answeredAt)
   // The lease has ended during the call, so the store decides everything.
   store.refund(refundsOf(rest, result)).catch(() => {})
   return store.charge(charges, false)
 }
 
-/** Takes held permits for a charge. Adds the pool to `scarce`, with the size of its next batch, if it should lease more. */
-function takeFor(
-  lender: Lender,
-  { group, key, permits, maxWaitTicks }: Charge,
-  now: number,
-  scarce: Map<Pool, number>,
-): Take | undefined {
+interface Findings {
+  /** Pools that should lease more. */
+  readonly scarce: Pool[]
+  /** Charges of keys that should be leased. */
+  readonly busy: Map<Charge, Demand>
+}
+
+/** Takes held permits for a charge, and counts its demand. */
+function takeFor(lender: Lender, charge: Charge, now: number, { scarce, busy }: Findings): Take | undefined {
+  const { group, key, permits, maxWaitTicks } = charge
   if (group.isLeased !== true || maxWaitTicks > 0) return undefined
-  const pool = lender.openPool(group, key, permits)
-  if (pool === undefined || permits >= pool.maxPermits) return undefined
-  const batch = batchSize(pool, now)
+  const pool = lender.pools.find(group, key)
+  if (pool === undefined) {
+    const demand = lender.count(charge, now)
+    if (demand !== undefined) busy.set(charge, demand)
+    return undefined
+  }
+  if (permits >= pool.terms.maxPermits) return undefined
   countDemand(pool, permits, now)
   lender.dropEnded(pool, now)
   const lot = pool.queue.length === 0 ? take(pool, permits) : undefined
-  if (lot === undefined || isRunningLow(pool, now)) scarce.set(pool, batch)
+  if (pool.batch > 0 && (lot === undefined || pool.left < pool.urgentBelow)) scarce.push(pool)
   return lot && { pool, lot, permits }
+}
+
+function openPools(
+  lender: Lender,
+  rest: readonly Charge[],
+  { applied = rest, bands }: ChargeResult,
+  busy: ReadonlyMap<Charge, Demand>,
+): void {
+  let first = 0
+  for (const [i, { group }] of applied.entries()) {
+    const charge = rest[i] as Charge
+    const demand = busy.get(charge)
+    if (demand !== undefined) lender.open(charge, demand, bands.slice(first, first + group.bands.length))
+    first += group.bands.length
+  }
 }
 
 function endTakes(lender: Lender, takes: Takes, wasGranted: boolean): void {

@@ -1,17 +1,19 @@
 import type {
-  BucketGroup,
+  BandResult,
   Charge,
   ChargeResult,
   LeaseResult,
   LeasingStore,
   Settlement,
 } from '../../core/bucket-store.js'
-import { type Clock, ticksPerMs } from '../../core/clock.js'
-import { batchSize, restartCount, roomOf } from './batch.js'
+import type { Clock } from '../../core/clock.js'
+import { batchSize, countDemand, isRunningLow, isWorthwhile, restartCount, roomOf, urgentBelow } from './batch.js'
+import type { Demand } from './hot-keys.js'
 import {
   addLease,
   addRemaining,
   discard,
+  dropEndedWindows,
   giveBack,
   isFresh,
   type Pool,
@@ -19,22 +21,18 @@ import {
   settleSpent,
   spend,
 } from './pool.js'
-import { LeasePools } from './pools.js'
+import { LeasePools, type PoolLimits } from './pools.js'
 
-export interface LenderOptions {
+export interface LenderOptions extends PoolLimits {
   readonly clock: Clock
-  readonly leaseShare: number
-  readonly maxPools: number
 }
 
-const sweepMs = 100
+/** Batches are renewed and returned at this interval, so that those of many keys share a call. */
+const sweepMs = 25
 /** Permits of a pool without requests for this long are returned. */
 const idleMs = 250
-/** An empty pool without requests for this long is deleted. */
-const dropMs = 1_000
 /** Lots that end sooner than this after the next sweep are returned now, before the store ends them. */
 const leadMs = 50
-const maxPauseMs = 1_000
 /** Maximum number of settlements in one call. */
 const maxSettlements = 64
 
@@ -43,26 +41,45 @@ export class Lender {
   readonly pools: LeasePools
   readonly #store: LeasingStore
   readonly #clock: Clock
+  readonly #minRequests: number
   readonly #inFlight = new Set<Promise<void>>()
   #cancelSweep: (() => void) | undefined
   #closed = false
 
-  constructor(store: LeasingStore, { clock, leaseShare, maxPools }: LenderOptions) {
+  constructor(store: LeasingStore, { clock, ...limits }: LenderOptions) {
     this.#store = store
     this.#clock = clock
-    this.pools = new LeasePools(leaseShare, maxPools)
+    this.#minRequests = limits.minRequests
+    this.pools = new LeasePools(limits)
   }
 
-  openPool(group: BucketGroup, key: string, permits: number): Pool | undefined {
-    if (this.#closed) return undefined
-    const pool = this.pools.open(group, key, permits)
-    if (pool !== undefined && this.#cancelSweep === undefined) this.#armSweep()
-    return pool
+  /** Counts a request of a key without a pool. Returns the demand of the key if it should be leased. */
+  count({ group, key, permits }: Charge, now: number): Demand | undefined {
+    return this.#closed ? undefined : this.pools.count(group, key, permits, now)
+  }
+
+  /**
+   * Opens the pool of a busy key after one of its requests was granted, unless the store has too few permits left for a batch.
+   * The next sweep leases the first batch, with those of other keys.
+   */
+  open({ group, key, permits }: Charge, demand: Demand, results: readonly BandResult[]): void {
+    if (this.#closed || this.pools.find(group, key) !== undefined) return
+    if (results.some(({ remaining }) => remaining < permits * this.#minRequests)) return
+    const pool = this.pools.open(group, key)
+    pool.requests = demand.requests
+    pool.demand = demand.requests * permits
+    pool.countedFrom = demand.countedFrom
+    pool.usedAt = this.#clock.now()
+    if (this.#cancelSweep === undefined) this.#armSweep()
   }
 
   /** Returns lots that have ended, so that the others may be spent. */
   dropEnded(pool: Pool, now: number): void {
     if (isFresh(pool, now)) return
+    if (pool.terms.areWindows && now >= pool.repliedAt) {
+      dropEndedWindows(pool, now)
+      return
+    }
     const settlements: Settlement[] = []
     // If the clock has stepped back, it is unknown which lots have ended, so all are returned.
     giveBack(pool, settlements, now < pool.repliedAt ? undefined : now)
@@ -82,7 +99,7 @@ export class Lender {
     const { group, key } = pool
     pool.requested = wanted
     pool.batch = wanted
-    restartCount(pool, now)
+    pool.urgentBelow = urgentBelow(pool, wanted, now)
     const settlements: Settlement[] = []
     settleSpent(pool, settlements)
     this.settle(settlements)
@@ -95,11 +112,11 @@ export class Lender {
     )
   }
 
-  /** Leases permits for future requests, if the demand justifies it. */
-  leaseAhead(pool: Pool, now: number, batch = batchSize(pool, now)): void {
-    if (pool.requested > 0 || now < pool.pausedUntil) return
-    const wanted = Math.min(roomOf(pool), batch)
-    if (wanted > 0) this.lease(pool, 1, wanted, now)
+  /** Leases the next batch before the last one is used up. The store grants no batch that is too small to pay. */
+  leaseAhead(pool: Pool, now: number): void {
+    if (pool.requested > 0 || pool.isLast) return
+    const wanted = Math.min(roomOf(pool), batchSize(pool, now))
+    if (wanted >= pool.terms.minRequests) this.lease(pool, pool.terms.minRequests, wanted, now)
   }
 
   /** Best effort: if a settlement is lost, the permits return when the bucket refills. */
@@ -108,19 +125,11 @@ export class Lender {
       this.#track(this.#store.leasing.settle(settlements.slice(from, from + maxSettlements)))
   }
 
-  giveBack(pools: Iterable<Pool>): void {
-    const settlements: Settlement[] = []
-    for (const pool of pools) giveBack(pool, settlements)
-    this.settle(settlements)
-  }
-
   /** Returns the permits of these pools, including those of leases in flight. */
   end(pools: readonly Pool[]): void {
-    this.giveBack(pools)
-    for (const pool of pools) {
-      pool.state = 'CLOSED'
-      this.pools.delete(pool)
-    }
+    const settlements: Settlement[] = []
+    for (const pool of pools) this.#end(pool, settlements)
+    this.settle(settlements)
   }
 
   /** Discards permits of a bucket that is being reset, because it will be full without them. */
@@ -136,20 +145,28 @@ export class Lender {
     while (this.#inFlight.size > 0) await Promise.all(this.#inFlight)
   }
 
+  #end(pool: Pool, settlements: Settlement[]): void {
+    giveBack(pool, settlements)
+    pool.state = 'CLOSED'
+    this.pools.delete(pool)
+  }
+
   #arrived(pool: Pool, result: LeaseResult, requestedAt: number, firstPermits: number | undefined): void {
     const now = this.#clock.now()
+    const { requested } = pool
     pool.requested = 0
     this.dropEnded(pool, now)
     pool.storeTick = result.now
     pool.repliedAt = now
     pool.results = result.bands
     addLease(pool, result, requestedAt)
+    restartCount(pool, now)
     // The reply may be so late that its lease has already ended.
     this.dropEnded(pool, now)
-    if (!result.granted) pool.pausedUntil = now + pauseMs(result)
+    if ((result.lease?.permits ?? 0) < requested) pool.isLast = true
     this.#serve(pool, result, now, firstPermits)
     if (pool.state === 'DISCARDED') discard(pool)
-    else if (pool.state === 'CLOSED') this.giveBack([pool])
+    else if (pool.state === 'CLOSED' || (pool.isLast && pool.left === 0)) this.end([pool])
   }
 
   /** Serves the queue in order. A rejection applies to all decisions with the same permits; the others are charged by the store. */
@@ -158,34 +175,43 @@ export class Lender {
     pool.queue = []
     pool.queued = 0
     let index = 0
-    for (let next = queue[0]; next !== undefined && spend(pool, next.permits); next = queue[++index])
+    for (let next = queue[0]; next !== undefined && spend(pool, next.permits); next = queue[++index]) {
+      countDemand(pool, next.permits, now)
       next.resolve(pooledResult(pool, now))
+    }
     if (index === queue.length) return
     const rejection = { granted: false, now: result.now, bands: addRemaining(result.bands, pool.left) }
     for (const { charges, permits, resolve } of queue.slice(index))
       resolve(!result.granted && permits === firstPermits ? rejection : this.#store.charge(charges, false))
   }
 
+  /** Without the store, the permits that are left can be spent, and no more are leased. */
   #failed(pool: Pool, error: unknown): void {
     const { queue } = pool
     pool.requested = 0
     pool.queue = []
     pool.queued = 0
-    pool.pausedUntil = this.#clock.now() + idleMs
+    pool.isLast = true
     for (const { reject } of queue) reject(error)
   }
 
+  /** Renews batches that run low, and returns permits that are not used or are about to end. */
   #sweep(): void {
     const now = this.#clock.now()
+    const soon = now + sweepMs + leadMs
     const settlements: Settlement[] = []
+    const renewals: Pool[] = []
     for (const pool of this.pools) {
-      const unusedMs = now - pool.usedAt
-      const soon = now + sweepMs + leadMs
-      if (unusedMs >= idleMs && pool.requested === 0) giveBack(pool, settlements)
+      if (pool.requested > 0) continue
+      if (pool.terms.areWindows) dropEndedWindows(pool, now)
       else if (!isFresh(pool, soon)) giveBack(pool, settlements, soon)
-      if (unusedMs >= dropMs && pool.requested === 0 && pool.taken === 0) this.pools.delete(pool)
+      if (now - pool.usedAt >= idleMs) this.#end(pool, settlements)
+      else if (!isRunningLow(pool)) continue
+      else if (!pool.isLast && isWorthwhile(pool, now)) renewals.push(pool)
+      else if (!pool.isLast || pool.left === 0) this.#end(pool, settlements)
     }
     this.settle(settlements)
+    for (const pool of renewals) this.leaseAhead(pool, now)
     this.#cancelSweep = undefined
     if (this.pools.size > 0) this.#armSweep()
   }
@@ -209,11 +235,4 @@ export class Lender {
       })
     this.#inFlight.add(done)
   }
-}
-
-/** The time until the store would grant again, by its last reply. */
-function pauseMs({ bands }: LeaseResult): number {
-  let longest = 0
-  for (const { retryAfter } of bands) longest = Math.max(longest, retryAfter / ticksPerMs)
-  return Math.min(longest, maxPauseMs)
 }

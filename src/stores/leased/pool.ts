@@ -6,6 +6,7 @@
  */
 import type { BandResult, BucketGroup, Charge, ChargeResult, LeaseResult, Settlement } from '../../core/bucket-store.js'
 import { ticksPerMs } from '../../core/clock.js'
+import type { LeaseTerms } from './pools.js'
 
 export interface Lot {
   /** The tick of the store at which the lease ends. */
@@ -30,8 +31,7 @@ export interface Waiter {
 export interface Pool {
   readonly group: BucketGroup
   readonly key: string
-  /** Maximum number of permits that may be held. */
-  readonly maxPermits: number
+  readonly terms: LeaseTerms
   /** Sorted by their end. */
   lots: Lot[]
   /** Totals of all lots. */
@@ -41,17 +41,22 @@ export interface Pool {
   storeTick: number
   repliedAt: number
   results: readonly BandResult[]
+  /** The result of the last decision from the pool, which the next one overwrites. */
+  held: HeldResult
   /** The time of the last request. */
   usedAt: number
-  /** Permits requested since `countedFrom`. Determines the size of the next batch. */
+  /** Requests since `countedFrom`, and their permits. They determine the size of the next batch. */
+  requests: number
   demand: number
   countedFrom: number
-  /** The size of the last batch. */
+  /** The size of the last batch; 0 before the first. */
   batch: number
+  /** The next batch is leased at once when fewer permits than this are left, and otherwise with those of other keys. */
+  urgentBelow: number
+  /** True if the store had fewer permits than were wanted, or failed. There is no further batch: other processes may need the rest. */
+  isLast: boolean
   /** Permits requested by the lease in flight; 0 without one. */
   requested: number
-  /** After a rejection or failure of the store, nothing is leased ahead until this time. */
-  pausedUntil: number
   /** Decisions that wait for the lease in flight, in order of arrival, and the sum of their permits. */
   queue: Waiter[]
   queued: number
@@ -59,22 +64,32 @@ export interface Pool {
   state: 'OPEN' | 'CLOSED' | 'DISCARDED'
 }
 
-export const newPool = (group: BucketGroup, key: string, maxPermits: number): Pool => ({
+type Mutable<T> = { -readonly [member in keyof T]: T[member] }
+
+export interface HeldResult extends ChargeResult {
+  now: number
+  readonly bands: readonly Mutable<BandResult>[]
+}
+
+export const newPool = (group: BucketGroup, key: string, terms: LeaseTerms): Pool => ({
   group,
   key,
-  maxPermits,
+  terms,
   lots: [],
   left: 0,
   taken: 0,
   storeTick: 0,
   repliedAt: 0,
   results: [],
+  held: newHeldResult(group.bands.length),
   usedAt: 0,
+  requests: 0,
   demand: 0,
-  countedFrom: Number.NEGATIVE_INFINITY,
+  countedFrom: 0,
   batch: 0,
+  urgentBelow: 0,
+  isLast: false,
   requested: 0,
-  pausedUntil: Number.NEGATIVE_INFINITY,
   queue: [],
   queued: 0,
   state: 'OPEN',
@@ -159,10 +174,17 @@ export function giveBack(pool: Pool, settlements: Settlement[], endingBy = Numbe
   pool.lots = pool.lots.filter(({ endsAt }) => endsAt > endingBy)
 }
 
+/** Removes lots whose windows have ended. Nothing is returned, because their permits count in no later window. */
+export function dropEndedWindows(pool: Pool, now: number): void {
+  if (isFresh(pool, now)) return
+  for (const { endsAt, left } of pool.lots) if (endsAt <= now) pool.left -= left
+  pool.lots = pool.lots.filter(({ endsAt }) => endsAt > now)
+}
+
 /** Settles spent permits, so that they no longer count as leased. */
-export function settleSpent({ group, key, lots }: Pool, settlements: Settlement[]): void {
+export function settleSpent({ group, key, terms, lots }: Pool, settlements: Settlement[]): void {
   for (const lot of lots) {
-    if (lot.spent > 0) settlements.push({ group, key, permits: lot.spent, ending: lot.ending })
+    if (lot.spent > 0 && !terms.areWindows) settlements.push({ group, key, permits: lot.spent, ending: lot.ending })
     lot.spent = 0
   }
 }
@@ -174,35 +196,37 @@ export function discard(pool: Pool): void {
   pool.left = 0
 }
 
+const newHeldResult = (bands: number): HeldResult => ({
+  granted: true,
+  now: 0,
+  bands: Array.from({ length: bands }, () => ({ allowed: true, delay: 0, retryAfter: 0, remaining: 0, resetAt: 0 })),
+  fromCache: true,
+})
+
 /**
- * The result of a decision from the pool. `remaining` is that of the store's last reply plus the permits that are left here.
- * Its time is derived from that reply and is never ahead of the store's clock.
+ * The result of a decision from the pool, valid until the next one. `remaining` is that of the store's last reply plus the
+ * permits that are left here. Its time is derived from that reply and is never ahead of the store's clock.
  */
-export function pooledResult(pool: Pool, now: number): ChargeResult {
-  const storeNow = pool.storeTick + Math.floor((now - pool.repliedAt) * ticksPerMs)
-  const { results } = pool
-  if (results.length === 1)
-    return {
-      granted: true,
-      now: storeNow,
-      bands: [pooledBand(pool, results[0] as BandResult, storeNow)],
-      fromCache: true,
-    }
-  return {
-    granted: true,
-    now: storeNow,
-    bands: results.map((band) => pooledBand(pool, band, storeNow)),
-    fromCache: true,
+export function heldResult({ storeTick, repliedAt, results, left, held }: Pool, now: number): ChargeResult {
+  const storeNow = storeTick + Math.floor((now - repliedAt) * ticksPerMs)
+  held.now = storeNow
+  for (let i = 0; i < results.length; i++) {
+    const { remaining, resetAt } = results[i] as BandResult
+    const band = held.bands[i] as Mutable<BandResult>
+    band.remaining = remaining + left
+    band.resetAt = resetAt > storeNow ? resetAt : storeNow
   }
+  return held
 }
 
-const pooledBand = ({ left }: Pool, { remaining, resetAt }: BandResult, storeNow: number): BandResult => ({
-  allowed: true,
-  delay: 0,
-  retryAfter: 0,
-  remaining: remaining + left,
-  resetAt: resetAt > storeNow ? resetAt : storeNow,
+/** Copies a result that the next decision would overwrite. */
+export const copyOf = (result: ChargeResult): ChargeResult => ({
+  ...result,
+  bands: result.bands.map((band) => ({ ...band })),
 })
+
+/** As `heldResult`, but the result stays valid. */
+export const pooledResult = (pool: Pool, now: number): ChargeResult => copyOf(heldResult(pool, now))
 
 /** Adds permits that the store does not know of to the results. */
 export const addRemaining = (bands: readonly BandResult[], more: number): readonly BandResult[] =>

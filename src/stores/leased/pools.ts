@@ -1,92 +1,109 @@
 import type { BucketGroup } from '../../core/bucket-store.js'
+import { ticksPerMs } from '../../core/clock.js'
 import { isLongKey, ownText } from '../../core/keys/bounded-key.js'
+import { batchMs } from './batch.js'
+import { type Demand, HotKeys, seedOf, type Threshold } from './hot-keys.js'
 import { newPool, type Pool } from './pool.js'
 
-interface GroupPools {
+/** What applies to all keys of a rule. */
+export interface LeaseTerms extends Threshold {
   /** Maximum number of permits that may be held per bucket. */
   readonly maxPermits: number
+  /** True if all bands are fixed windows. Their leases end with the window, so that spent and ended permits need no settlement. */
+  readonly areWindows: boolean
+}
+
+interface GroupPools {
+  readonly terms: LeaseTerms
+  readonly seed: number
   readonly byKey: Map<string, Pool>
 }
 
-/** The pools of all leased rules, by rule and key. */
+export interface PoolLimits {
+  readonly leaseShare: number
+  readonly minRequests: number
+  readonly maxPools: number
+}
+
+/** The pools of all leased rules, by rule and key. Only keys with many requests have one. */
 export class LeasePools {
-  readonly #share: number
-  readonly #maxPools: number
-  readonly #byGroup = new Map<BucketGroup, GroupPools>()
-  #size = 0
+  readonly #limits: PoolLimits
+  readonly #byGroup = new WeakMap<BucketGroup, GroupPools>()
+  readonly #pools = new Set<Pool>()
+  #hotKeys: HotKeys | undefined
   /** The group of the last lookup: consecutive decisions usually have the same rule. */
   #lastGroup: BucketGroup | undefined
   #last: GroupPools | undefined
 
-  constructor(share: number, maxPools: number) {
-    this.#share = share
-    this.#maxPools = maxPools
+  constructor(limits: PoolLimits) {
+    this.#limits = limits
   }
 
   get size(): number {
-    return this.#size
+    return this.#pools.size
   }
 
   find(group: BucketGroup, key: string): Pool | undefined {
-    return this.#of(group)?.byKey.get(key)
+    return this.#of(group).byKey.get(key)
   }
 
   /**
-   * Returns the pool of a bucket, or creates it if it may hold more than `permits` and the maximum number of pools is not
-   * reached. Long keys have no pool: a pool keeps the whole key, and only the number of pools is bounded.
+   * Counts a request of a key without a pool. Returns the demand of the key if it should be leased. Long keys are never leased:
+   * a pool keeps the whole key, and only the number of pools is bounded.
    */
-  open(group: BucketGroup, key: string, permits: number): Pool | undefined {
-    const pools = this.#of(group)
-    const pool = pools?.byKey.get(key)
-    if (pool !== undefined || this.#size >= this.#maxPools || isLongKey(key)) return pool
-    const maxPermits = pools?.maxPermits ?? maxPermitsOf(group, this.#share)
-    if (maxPermits <= permits) return undefined
-    const created = newPool(group, ownText(key), maxPermits)
-    const { byKey } = pools ?? this.#add(group, maxPermits)
-    byKey.set(created.key, created)
-    this.#size += 1
-    return created
+  count(group: BucketGroup, key: string, permits: number, now: number): Demand | undefined {
+    const { terms, seed } = this.#of(group)
+    const isLeasable = permits * terms.minRequests <= terms.maxPermits && this.#pools.size < this.#limits.maxPools
+    if (!isLeasable || isLongKey(key)) return undefined
+    this.#hotKeys ??= new HotKeys()
+    return this.#hotKeys.count(seed, key, now, terms)
   }
 
-  delete({ group, key }: Pool): void {
-    const pools = this.#byGroup.get(group)
-    if (!pools?.byKey.delete(key)) return
-    this.#size -= 1
-    if (pools.byKey.size === 0) this.#drop(group)
+  /** Returns the pool of a key, which is created if there is none. */
+  open(group: BucketGroup, key: string): Pool {
+    const { terms, byKey } = this.#of(group)
+    const found = byKey.get(key)
+    if (found !== undefined) return found
+    const pool = newPool(group, ownText(key), terms)
+    byKey.set(pool.key, pool)
+    this.#pools.add(pool)
+    return pool
+  }
+
+  delete(pool: Pool): void {
+    if (this.#pools.delete(pool)) this.#of(pool.group).byKey.delete(pool.key)
   }
 
   of(group: BucketGroup): Pool[] {
-    return [...(this.#byGroup.get(group)?.byKey.values() ?? [])]
+    return [...this.#of(group).byKey.values()]
   }
 
-  *[Symbol.iterator](): Generator<Pool> {
-    for (const { byKey } of this.#byGroup.values()) yield* byKey.values()
+  [Symbol.iterator](): Iterator<Pool> {
+    return this.#pools.values()
   }
 
-  #of(group: BucketGroup): GroupPools | undefined {
-    if (group !== this.#lastGroup) {
-      this.#last = this.#byGroup.get(group)
-      this.#lastGroup = group
-    }
-    return this.#last
-  }
-
-  #add(group: BucketGroup, maxPermits: number): GroupPools {
-    const pools: GroupPools = { maxPermits, byKey: new Map() }
-    this.#byGroup.set(group, pools)
+  #of(group: BucketGroup): GroupPools {
+    if (group === this.#lastGroup) return this.#last as GroupPools
+    const pools = this.#byGroup.get(group) ?? this.#add(group)
+    this.#lastGroup = group
     this.#last = pools
     return pools
   }
 
-  #drop(group: BucketGroup): void {
-    this.#byGroup.delete(group)
-    this.#lastGroup = undefined
-    this.#last = undefined
+  #add(group: BucketGroup): GroupPools {
+    const pools: GroupPools = { terms: termsOf(group, this.#limits), seed: seedOf(group), byKey: new Map() }
+    this.#byGroup.set(group, pools)
+    return pools
   }
 }
 
-function maxPermitsOf({ bands }: BucketGroup, share: number): number {
+function termsOf({ bands }: BucketGroup, { leaseShare, minRequests }: PoolLimits): LeaseTerms {
   let smallest = Number.POSITIVE_INFINITY
-  for (const { capacity } of bands) smallest = Math.min(smallest, capacity)
-  return Math.floor(smallest * share)
+  let horizonMs = batchMs
+  for (const { capacity, algorithm, windowTicks } of bands) {
+    smallest = Math.min(smallest, capacity)
+    if (algorithm === 'FIXED_WINDOW') horizonMs = Math.min(horizonMs, windowTicks / ticksPerMs)
+  }
+  const areWindows = bands.every(({ algorithm }) => algorithm === 'FIXED_WINDOW')
+  return { maxPermits: Math.floor(smallest * leaseShare), horizonMs, minRequests, areWindows }
 }

@@ -105,6 +105,8 @@ export function redisStore(where: string | RedisOptions | object, options: Redis
     charge(charges, peek) {
       return isConnecting || isClosed ? afterConnecting(() => store.charge(charges, peek)) : store.charge(charges, peek)
     },
+    // Permits are held only while the store is connected or was, and until it is closed.
+    chargeLocally: (charges) => store.chargeLocally?.(charges),
     refund: (refunds) => afterConnecting(() => store.refund(refunds)),
     reset: (group, key) => afterConnecting(() => store.reset(group, key)),
     retire: (group) => store.retire?.(group),

@@ -98,7 +98,7 @@ async function play(seed: number, group: BucketGroup, steps: number): Promise<Hi
     const node: Node = {
       store: leased(
         network.connect(buckets, () => node.isGone),
-        { clock, leaseShare: 0.4 },
+        { clock, leaseShare: 0.4, minRequests: 4 },
       ),
       isGone: false,
     }

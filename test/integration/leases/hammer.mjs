@@ -36,6 +36,8 @@ async function hold() {
   do {
     await store.charge(demands, false)
     admitted += 1
+    // A decision from memory does not yield to the event loop.
+    if (admitted % 100 === 0) await setImmediate()
   } while (store.heldPermits < 10)
 }
 

@@ -1,5 +1,5 @@
 /** Fixtures of the lease tests: leased rules, and a check that no interval exceeds its limit. */
-import type { BucketGroup, Charge } from '../../../src/core/bucket-store.js'
+import type { BucketGroup, Charge, LeasingStore } from '../../../src/core/bucket-store.js'
 import type { Band } from '../../../src/core/rule.js'
 import { band, chargeOf, group, second } from '../../../src/testing/fixtures.js'
 
@@ -51,3 +51,52 @@ function intervalExcess(band: Band, admissions: readonly Admission[]): string | 
   }
   return undefined
 }
+
+export interface WatchedStore extends LeasingStore {
+  /** The calls to the store, in order. */
+  readonly calls: string[]
+  /** Resolves once the store has replied to all leases and settlements. */
+  quiet(): Promise<void>
+}
+
+/** Records the calls to the store. */
+export function watched(store: LeasingStore): WatchedStore {
+  const calls: string[] = []
+  const pending = new Set<Promise<unknown>>()
+  const tracked = <T>(call: string, reply: Promise<T>): Promise<T> => {
+    calls.push(call)
+    const ended = reply.then(
+      () => {},
+      () => {},
+    )
+    pending.add(ended)
+    ended.then(() => pending.delete(ended))
+    return reply
+  }
+  return {
+    calls,
+    async quiet() {
+      while (pending.size > 0) await Promise.all(pending)
+      await new Promise((resolve) => setImmediate(resolve))
+    },
+    charge: (demands, peek) => {
+      calls.push(peek ? 'peek' : 'charge')
+      return store.charge(demands, peek)
+    },
+    leasing: {
+      lease: (request) => tracked(`lease ${request.permits}-${request.wanted}`, store.leasing.lease(request)),
+      settle: (settlements) =>
+        tracked(`settle ${settlements.map(({ permits }) => permits)}`, store.leasing.settle(settlements)),
+    },
+    refund: (refunds) => store.refund(refunds),
+    reset: (group, key) => store.reset(group, key),
+    close: () => store.close(),
+  }
+}
+
+/** The number of calls that begin with `kind`. */
+export const countOf = (calls: readonly string[], kind: 'charge' | 'lease' | 'settle'): number =>
+  calls.filter((call) => call.startsWith(kind)).length
+
+/** The interval at which batches are renewed, and the first one is leased. */
+export const sweepMs = 25

@@ -1,0 +1,41 @@
+import { expect, it } from 'vitest'
+import { memoryStore } from '../../stores/memory/memory-store.js'
+import { band, chargeOf, group } from '../../testing/fixtures.js'
+import type { BucketStore } from '../bucket-store.js'
+import { systemClock } from '../clock.js'
+import { decorateStore } from '../decorate-store.js'
+import { WaitingRoom } from '../waiting/waiting-room.js'
+import { RateLimiter } from './rate-limiter.js'
+
+const charges = [chargeOf(group('rule', [band({ capacity: 10 })]), 'a')]
+
+/** A limiter over a remote store that can decide locally. */
+function limiterOver(canDecide: boolean) {
+  const buckets = memoryStore()
+  const store: BucketStore = decorateStore(buckets, {
+    chargeLocally: (tried) => (canDecide ? buckets.chargeSync(tried, false) : undefined),
+  })
+  return new RateLimiter(store, new WaitingRoom(1, systemClock))
+}
+
+it('decides at once if the store needs no call', () => {
+  let decidedAt: number | undefined
+  const decision = limiterOver(true).decide('set', charges, {
+    onDecided: (atMs) => {
+      decidedAt = atMs
+    },
+  })
+  expect(decision).toMatchObject({ allowed: true, remaining: 9, ruleId: 'rule', degraded: false })
+  expect(decidedAt).toBeGreaterThan(0)
+})
+
+it('calls the store if it cannot decide locally, and for peeks, signals and ordered waits', async () => {
+  expect(limiterOver(false).decide('set', charges)).toBeInstanceOf(Promise)
+  const limiter = limiterOver(true)
+  for (const options of [{ peek: true }, { signal: new AbortController().signal }, { onLeave: () => {} }])
+    expect(await limiter.decide('set', charges, options)).toMatchObject({ allowed: true })
+  const aborted = limiter.decide('set', charges, { signal: AbortSignal.abort(new Error('gone')) })
+  await expect(aborted).rejects.toThrow('gone')
+  // Two of the three calls charged the bucket.
+  expect(limiter.decide('set', charges)).toMatchObject({ remaining: 7 })
+})
