@@ -41,6 +41,7 @@ describe('npm run bench', () => {
       'Memory',
       'Algorithms',
       'Redis',
+      'Leases',
       'Bulk',
       'Lock',
       'Search index',
@@ -57,7 +58,7 @@ describe('npm run bench', () => {
     const targets = [...stdout.matchAll(/^\| (.+) \| +(?:met|not met) \|$/gm)].filter(
       ([, line]) => !line?.includes('envoy'),
     )
-    expect(targets).toHaveLength(53)
+    expect(targets).toHaveLength(65)
     expect(readResults()).toBe(before)
   }, 900_000)
 
@@ -157,7 +158,7 @@ describe('npm run bench', () => {
     const { status, stderr } = await run(['--expose-gc', 'bench/run.mjs', 'nothing'])
     expect(status).toBe(2)
     expect(stderr).toContain(
-      'single-band, rules, matching, memory, algorithms, redis, bulk, lock, search-index, frameworks, gateway, server, services',
+      'single-band, rules, matching, memory, algorithms, redis, leases, bulk, lock, search-index, frameworks, gateway, server, services',
     )
   })
 })

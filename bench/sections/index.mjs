@@ -9,6 +9,7 @@ export const sections = {
   memory: async () => (await import('./memory.mjs')).memory,
   algorithms: async () => (await import('./algorithms.mjs')).allAlgorithms,
   redis: async () => (await import('./redis.mjs')).overRedis,
+  leases: async () => (await import('./leases.mjs')).leases,
   bulk: async () => (await import('./bulk.mjs')).bulk,
   lock: async () => (await import('./lock.mjs')).lock,
   'search-index': async () => (await import('./search-index.mjs')).overSearchIndex,
