@@ -39,6 +39,18 @@ describe('compileRules', () => {
     }
   })
 
+  it('compares the segments that all paths start with as whole segments', () => {
+    const rules = ['/api/v1/users/**', '/api/v1/users/me', '/api/v1/orders'].map((path) => rule(path, { path }))
+    expect(idsFor(rules, { path: '/api/v1/users/me' })).toEqual(['/api/v1/users/**', '/api/v1/users/me'])
+    expect(idsFor(rules, { path: '/api/v1/users' })).toEqual(['/api/v1/users/**'])
+    expect(idsFor(rules, { path: '/api/v1/orders' })).toEqual(['/api/v1/orders'])
+    for (const path of ['/', '/api', '/api/v1', '/api/v10/orders', '/api/v1orders', '/ap/i/v1/orders', '/orders'])
+      expect(idsFor(rules, { path })).toEqual([])
+    const ending = [...rules, rule('version', { path: '/api/v1' }), rule('all', { path: '/api/**' })]
+    expect(idsFor(ending, { path: '/api/v1' })).toEqual(['all', 'version'])
+    expect(idsFor(ending, { path: '/api/v1/orders' })).toEqual(['/api/v1/orders', 'all'])
+  })
+
   it('ignores letter case in paths, captured values and their conditions, unless the rule set is case-sensitive', () => {
     const rules = [
       rule('login', { path: '/Login' }),

@@ -1,7 +1,7 @@
 import { eachInSteps, manyPerStep, type Steps } from '../../scheduling/steps.js'
 import { GlobIndex } from './glob-index.js'
 import type { PatternSegment } from './path-pattern.js'
-import { type Branch, type PathTree, searchTree, type TreeLeaf } from './tree-search.js'
+import { type Branch, isNode, type PathTree, searchTree, type TreeLeaf } from './tree-search.js'
 
 /** A distinct pattern and its leaf. */
 export interface Entry<Leaf extends TreeLeaf> {
@@ -45,19 +45,19 @@ function* branchOf<Leaf extends TreeLeaf>(
     return branches
   }
   const literals = yield* branchesOf('literal')
-  const [onlyText, onlyBranch] = literals.size === 1 ? ([...literals][0] ?? []) : []
-  return {
-    tail: undefined,
-    literals,
-    onlyText,
-    onlyBranch,
-    globs: yield* globIndex(yield* branchesOf('glob')),
-    any: (yield* branchesOf('any')).get('*'),
-    globstar: (yield* branchesOf('globstar')).get('**'),
-    leaf,
-    below,
-    repeats,
-  }
+  const globs = yield* globIndex(yield* branchesOf('glob'))
+  const any = (yield* branchesOf('any')).get('*')
+  const globstar = (yield* branchesOf('globstar')).get('**')
+  const [prefix, next] = literals.size === 1 && !globs && !any ? prefixOf(literals) : []
+  return { tail: undefined, prefix, next, literals, globs, any, globstar, leaf, below, repeats }
+}
+
+/** The only literal, together with the prefix of its branch if nothing else continues or ends there. */
+function prefixOf<Leaf extends TreeLeaf>(literals: ReadonlyMap<string, Branch<Leaf>>): [string, Branch<Leaf>] {
+  const [[text, branch]] = [...literals] as [[string, Branch<Leaf>]]
+  if (!isNode(branch) || branch.prefix === undefined || branch.next === undefined) return [text, branch]
+  if (branch.globstar || branch.leaf || branch.below) return [text, branch]
+  return [`${text}/${branch.prefix}`, branch.next]
 }
 
 function* globIndex<Item>(globs: ReadonlyMap<string, Item>): Steps<GlobIndex<Item> | undefined> {

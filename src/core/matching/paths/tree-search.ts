@@ -103,10 +103,14 @@ export type Branch<Leaf extends TreeLeaf> = Node<Leaf> | Leaf
 
 export interface Node<Leaf extends TreeLeaf> {
   readonly tail: undefined
+  /**
+   * One or more literal segments, joined by slashes, that a path must have here to match anything further. Set if all
+   * patterns agree on them. They are compared in place, without searching for the ends of segments.
+   */
+  readonly prefix: string | undefined
+  /** The continuation after the prefix. */
+  readonly next: Branch<Leaf> | undefined
   readonly literals: ReadonlyMap<string, Branch<Leaf>>
-  /** The text of the literal, if there is exactly one. It is compared in place, without slicing the segment. */
-  readonly onlyText: string | undefined
-  readonly onlyBranch: Branch<Leaf> | undefined
   readonly globs: GlobIndex<Branch<Leaf>> | undefined
   readonly any: Branch<Leaf> | undefined
   /** The continuation after a `**`, which is tried from this segment of the path and from every later one. */
@@ -118,6 +122,8 @@ export interface Node<Leaf extends TreeLeaf> {
   /** True after a `**`: one search can reach this node several times. */
   readonly repeats: boolean
 }
+
+export const isNode = <Leaf extends TreeLeaf>(branch: Branch<Leaf>): branch is Node<Leaf> => 'literals' in branch
 
 export function searchTree<Leaf extends TreeLeaf>(root: Branch<Leaf>): PathTree<Leaf> {
   // Searches are synchronous, so all of them can share one state.
@@ -157,21 +163,29 @@ function visit<Leaf extends TreeLeaf>(walk: Walk<Leaf>, from: Branch<Leaf>, star
       if (node.leaf !== undefined) walk.found[walk.count++] = node.leaf
       return
     }
+    if (node.prefix !== undefined) {
+      if (!hasSegmentsAt(path, at, node.prefix)) return
+      at += node.prefix.length + 1
+      branch = node.next
+      continue
+    }
     const end = segmentEnd(path, at)
-    const literal = literalAt(node, path, at, end)
-    const segmentStart = at
+    const segment = path.slice(at, end)
+    const literal = node.literals.get(segment)
     at = end + 1
-    if (node.globs) for (const child of node.globs.find(path.slice(segmentStart, end))) visit(walk, child, at)
+    if (node.globs) for (const child of node.globs.find(segment)) visit(walk, child, at)
     if (literal && node.any) visit(walk, node.any, at)
     branch = literal ?? node.any
   }
 }
 
-function literalAt<Leaf extends TreeLeaf>(node: Node<Leaf>, path: string, start: number, end: number) {
-  const { onlyText } = node
-  if (onlyText === undefined) return node.literals.get(path.slice(start, end))
-  return end - start === onlyText.length && path.startsWith(onlyText, start) ? node.onlyBranch : undefined
+/** True if the path has these whole segments at `start`. */
+function hasSegmentsAt(path: string, start: number, segments: string): boolean {
+  const end = start + segments.length
+  return path.startsWith(segments, start) && (end === path.length || path.charCodeAt(end) === slash)
 }
+
+const slash = 0x2f
 
 /**
  * Visits each node once per search: the first visit starts at the earliest segment, and `**` matches from there to the end of
