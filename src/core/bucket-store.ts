@@ -210,7 +210,10 @@ export interface RejectionCache {
 export interface BucketStore {
   /** Applies all charges or none of them. With `peek`, returns the result of the decision without charging. */
   charge(charges: readonly Charge[], peek: boolean): Promise<ChargeResult>
-  /** As `charge`, for stores that can decide synchronously. The result is valid until the next call. */
+  /**
+   * As `charge`, for stores that can decide synchronously. The result is valid until the next call. The charges are valid
+   * until this call returns, because the caller may reuse them.
+   */
   chargeSync?(charges: readonly Charge[], peek: boolean): ChargeResult
   /**
    * Decides a charge that needs no call to a remote store, or returns undefined; `charge` then decides. The result is valid until

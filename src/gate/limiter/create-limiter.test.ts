@@ -193,6 +193,26 @@ describe('decision fields', () => {
   })
 })
 
+describe('consumeSync', () => {
+  it('refunds a delayed request to its own key, whatever is consumed after it', async () => {
+    const clock = manualClock(0)
+    const store = memoryStore({ clock })
+    const limit = { capacity: 2, window: '2s', onLimitExceed: 'WAIT_FOR_REFILL', store, clock } as const
+    const limiter = createLimiter(limit)
+    limiter.consumeSync('a', 2)
+    const delayed = limiter.consumeSync('a')
+    const other = limiter.consumeSync('b', 2)
+    expect(delayed).toMatchObject({ allowed: true, delayMs: 1000, key: 'a', remaining: 0 })
+    expect(other).toMatchObject({ allowed: true, delayMs: 0, key: 'b', remaining: 0 })
+    await limiter.close()
+    clock.advance(1000)
+    const next = createLimiter(limit)
+    expect(next.consumeSync('a')).toMatchObject({ delayMs: 0 })
+    expect(next.consumeSync('b')).toMatchObject({ delayMs: 0 })
+    expect(next.consumeSync('b')).toMatchObject({ delayMs: 1000 })
+  })
+})
+
 describe('differences between algorithms', () => {
   it('a leaky bucket releases evenly, a token bucket does not, on the same arrivals', () => {
     const gaps = (algorithm: string): number[] => {
