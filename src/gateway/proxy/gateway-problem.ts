@@ -9,12 +9,12 @@ export function problemAnswer(status: number, detail: string, headers: Readonly<
   return { status, headers: { ...headers, 'Content-Type': problemMediaType }, body: `${JSON.stringify(problem)}\n` }
 }
 
-export const noRoute = (): Answer => problemAnswer(404, 'No route of this gateway leads there.')
+export const noRoute = (): Answer => problemAnswer(404, 'No route of this gateway matches the request.')
 
 export const ambiguousPath = (): Answer =>
   problemAnswer(
     400,
-    'The path has %2F, %5C or a semicolon, and its readings lead to different routes. Send it without.',
+    'The path has %2F, %5C or a semicolon, and its interpretations lead to different routes. Send the path without these characters.',
   )
 
 export const internalProblem = (): Answer => problemAnswer(500, 'The gateway could not handle this request.')
@@ -34,6 +34,6 @@ export function failureAnswer({ kind }: UpstreamFailure): Answer {
     case 'UNSENDABLE':
       return problemAnswer(400, 'The request has a header or a path that cannot be forwarded.')
     default:
-      return problemAnswer(502, 'The service behind this gateway did not answer properly.')
+      return problemAnswer(502, 'The service behind this gateway sent an invalid response.')
   }
 }

@@ -62,7 +62,7 @@ const targetForm =
   'The request target must be a path such as /users?page=2, or an http or https URL. Send it without a fragment (#).'
 const hostRule = 'Host must be one name or address, with an optional port. Send exactly one Host header in this form.'
 const hiddenDots =
-  'The path has a dot segment beside %2F, %5C or a semicolon, which servers resolve differently. Resolve it before sending.'
+  'The path has a dot segment and %2F, %5C or a semicolon, which servers resolve differently. Resolve the dot segment first.'
 
 /**
  * False if the end of the request is uncertain, because its transfer coding is not exactly `chunked`. `node:http` ignores an
@@ -85,7 +85,7 @@ function framingProblem({ headers, httpVersion }: IncomingMessage): Answer {
 const badRequest = (detail: string): Answer => problemAnswer(400, detail)
 
 const tooManyHeaders = ({ maxHeaderSize }: Pick<RequestLimits, 'maxHeaderSize'>): Answer =>
-  problemAnswer(431, `All headers together may have ${maxHeaderSize} bytes.`)
+  problemAnswer(431, `All headers together must not exceed ${maxHeaderSize} bytes.`)
 
 function isTooLarge(rawHeaders: readonly string[], max: number): boolean {
   let size = 0
@@ -123,4 +123,4 @@ function isUrlTooLong(packet: Buffer | undefined, { maxUrlLength }: RequestLimit
 }
 
 const urlTooLong = ({ maxUrlLength }: RequestLimits): Answer =>
-  problemAnswer(414, `A URL may have ${maxUrlLength} characters.`)
+  problemAnswer(414, `The URL must not exceed ${maxUrlLength} characters.`)

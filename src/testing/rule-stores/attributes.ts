@@ -51,7 +51,7 @@ export function attributesContract(withPlace: WithRuleStore): void {
     assert.equal(jsonText(field(entry?.before, 'attributes')), source, 'history')
     const { version } = (await store.getRule('api', 'a')) ?? assert.fail()
     const { document } = await store.putRule('api', ruleOf('second', '{"b":1.0,"c":2}'), { by })
-    assert.equal(document.version, Number(version) + 1, 'Another source text is a change.')
+    assert.equal(document.version, Number(version) + 1, 'A different source text is a change.')
     assert.equal((await store.getRule('api', 'a'))?.version, document.version)
     await store.putRule('api', ruleOf('second', source), { by })
     await check('written again')

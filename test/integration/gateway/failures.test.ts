@@ -14,7 +14,7 @@ const problem = (status: number, title: string, detail: string) => ({
   body: `${JSON.stringify({ type: 'about:blank', title, status, detail })}\n`,
 })
 const refused = problem(502, 'Bad Gateway', 'The service behind this gateway cannot be reached.')
-const broken = problem(502, 'Bad Gateway', 'The service behind this gateway did not answer properly.')
+const broken = problem(502, 'Bad Gateway', 'The service behind this gateway sent an invalid response.')
 const late = problem(504, 'Gateway Timeout', 'The service behind this gateway did not answer in time.')
 
 describe('an upstream', () => {

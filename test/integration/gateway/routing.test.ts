@@ -99,7 +99,7 @@ describe('predicates', () => {
     expect(await ask(`${url}/y`)).toMatchObject({
       status: 404,
       headers: { 'content-type': 'application/problem+json' },
-      body: '{"type":"about:blank","title":"Not Found","status":404,"detail":"No route of this gateway leads there."}\n',
+      body: '{"type":"about:blank","title":"Not Found","status":404,"detail":"No route of this gateway matches the request."}\n',
     })
   })
 })

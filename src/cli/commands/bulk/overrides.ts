@@ -53,7 +53,7 @@ async function importOverrides(file: string, options: BulkOverridesOptions): Pro
   const { fast, rate: ratePerSecond, dryRun } = options
   const format = options.format ?? formatOfName(file)
   if (format === 'commands')
-    throw new UsageError(`Cannot tell the format of ${file}. Pass --format csv or --format jsonl.`)
+    throw new UsageError(`Cannot determine the format of ${file}. Pass --format csv or --format jsonl.`)
   const config = await loadConfig({ path: options.config, env: process.env, cwd: process.cwd() })
   const { ruleSetId, rule } = await findRule(options, config.file)
   const report = await runLoad(file, async (input, hooks) =>
