@@ -24,11 +24,11 @@ export interface BucketGroup {
   readonly countsAddresses?: boolean
   /** In the group of a key with an override: the group of the rule, which this group replaces. */
   readonly insteadOf?: BucketGroup
-  /** An override allows or denies the key without a bucket, whatever it requests. */
+  /** Set if an override allows or denies every request of the key, without a bucket. */
   readonly listed?: 'ALLOW' | 'DENY'
   /** The rule's own policy while the store fails. */
   readonly onStoreFailure?: OnStoreFailure | undefined
-  /** A place where a store may cache what it has computed for this group. Set if the group is reused by many decisions. */
+  /** Holds values that a store has computed for this group. Set if many decisions reuse the group. */
   readonly memo?: GroupMemo
 }
 
@@ -93,7 +93,7 @@ export interface ChargeResult {
   readonly bands: readonly BandResult[]
   /** Set if a key has an override: the charges that were decided instead, in the same number and order. */
   readonly applied?: readonly Charge[]
-  /** True if the result comes from a local cache. It then says nothing about the availability of the store. */
+  /** True if the result comes from a local cache. The store may be unavailable. */
   readonly fromCache?: boolean
 }
 
@@ -178,7 +178,7 @@ export interface StoreAvailability {
   readonly failsPartially?: boolean | undefined
   /** False while the store is disconnected. */
   readonly isConnected?: boolean | undefined
-  /** The error with which a call would reject immediately because the store is disconnected. */
+  /** Set while the store is disconnected: the error with which calls reject immediately. */
   readonly unreachable?: FluxGateError | undefined
   /** The state of the circuit breaker in front of the store, if there is one. */
   readonly breaker?: BreakerState | undefined

@@ -71,7 +71,7 @@ export interface Rule {
   readonly keyResolver?: string
   /** Requests without the key share one bucket, skip the rule, or are rejected. */
   readonly onMissingKey: OnMissingKey
-  /** The limits. Every one must allow a request. */
+  /** The limits. All of them must allow a request. */
   readonly bands: readonly Band[]
   /** The cost of one request in permits. */
   readonly permits: number
@@ -85,7 +85,7 @@ export interface Rule {
   readonly consistency: Consistency
   /** Default: the value in the configuration. */
   readonly onStoreFailure?: OnStoreFailure
-  /** True if single keys may have other limits. */
+  /** True if individual keys may have overrides. */
   readonly overrides: boolean
   /** Data of the author, returned unchanged. */
   readonly attributes?: unknown
@@ -112,7 +112,7 @@ export interface RuleSet {
   readonly description?: string
   /** `all`: every matching rule applies. `first`: only the matching rule with the highest priority applies. */
   readonly strategy: Strategy
-  /** True if paths are matched with case. Otherwise `/Login` is `/login`. */
+  /** True if path matching is case-sensitive. Otherwise `/Login` matches `/login`. */
   readonly caseSensitive?: boolean
   /** The rules, in the order of the document. */
   readonly rules: readonly Rule[]

@@ -17,9 +17,9 @@ import { boundedStore, isStore, openStore } from './open-store.js'
 import type { FluxGateOptions } from './options.js'
 
 /**
- * Creates a gate: loads the rules, connects to the bucket store and decides requests by the rules. Resolves once the rules are
- * loaded and the store is connected. If the store cannot be reached in time, it resolves with a process warning, and each rule's
- * `onStoreFailure` applies until the store recovers.
+  * Creates a gate, which applies rules to requests. Resolves once the rules are loaded and the bucket store is connected. If the
+ * store cannot be reached in time, resolves anyway and emits a process warning; each rule's `onStoreFailure` then applies until
+ * the store recovers.
  *
  * @param options the options, or the path of a `fluxgate.yaml`
  * @throws FluxGateError if the options or rules are invalid, or if Redis rejects the connection

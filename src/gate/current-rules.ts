@@ -88,7 +88,7 @@ export class CurrentRules {
     return this.#queued
   }
 
-  /** One compilation at a time, because each compares its result with what was in force before. */
+  /** Runs one compilation at a time, because each compares its result with the previous snapshot. */
   #inTurn(work: () => Steps<void>): void | Promise<void> {
     const done = this.#running === undefined ? inSlices(work()) : this.#running.then(() => inSlices(work()))
     if (done === undefined) return

@@ -14,7 +14,7 @@ export interface BucketSelector {
   readonly key: string
 }
 
-/** Decides requests by rules. Created by `createFluxGate`. */
+/** Applies rules to requests. Created by `createFluxGate`. */
 export interface FluxGate extends Handler {
   /**
    * Decides a request and charges it if it is allowed. A rejection is a decision with `allowed: false`, never an error.
@@ -23,7 +23,7 @@ export interface FluxGate extends Handler {
    * const { allowed, retryAfterMs } = await gate.check({ clientIp: '203.0.113.7', method: 'GET', path: '/api/users' })
    */
   check(context: RequestContext, options?: CheckOptions): Promise<Decision>
-  /** As `check`, but returns a plain Decision, or throws, where the buckets are in this process. Middleware uses it. */
+  /** Like `check`, but synchronous if the buckets are in this process: returns the Decision itself, or throws. Middleware uses it. */
   decide(context: RequestContext, options?: CheckOptions): Decision | Promise<Decision>
   /** Returns the current buckets of a key under a rule, by band. Charges nothing. */
   look(what: BucketSelector): Promise<readonly BandDecision[]>

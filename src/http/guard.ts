@@ -127,7 +127,7 @@ export class Guard<Native = unknown, Reply = unknown> {
   ): Outcome | Promise<Outcome> {
     if (this.#held.isClosed) return closing()
     const { ruleSetId = this.#options.ruleSetId, permits = this.#options.permits } = overrides ?? noOverrides
-    // A function has been called before.
+    // `permits` is a number here: a function was called before.
     const held = new HeldRequest(this.#held, request, ruleSetId, permits as number | undefined)
     const handler = this.#handler
     if (handler.decide === undefined)
@@ -209,7 +209,7 @@ const noOverrides: GuardOverrides = Object.freeze({})
 /** Captured when this module is loaded, because fake timers of tests replace the global function. */
 const { queueMicrotask } = globalThis
 
-/** Passes on the outcome of a decision that took time, and refunds the charge if no response can be sent any more. */
+/** Passes on the outcome of an asynchronous decision, and refunds the charge if no response can be sent any more. */
 export function onAdmitted(
   admitted: Promise<Outcome>,
   isAborted: () => boolean,

@@ -6,7 +6,7 @@ export type HeaderChoice = false | 'standard' | 'legacy' | 'both'
 /** The name of a band in headers and problem documents. */
 export const policyName = (ruleId: string, label: string): string => `${ruleId}.${label}`
 
-/** Rounds up, so that a client that waits this long is not early. */
+/** Rounds up, so that a client that waits this long does not retry too early. */
 export const secondsUp = (ms: number): number => Math.ceil(ms / 1_000)
 
 /** The constant parts of the headers of a deciding band. */
@@ -42,7 +42,7 @@ export class RateLimitHeaders {
     const { allowed, ruleId, band, retryAfterMs } = decision
     const headers =
       this.#choice === false || ruleId === null || band === null ? {} : this.#write(decision, ruleId, band, nowMs)
-    // Independent of the choice: a rejected client always gets the time to wait.
+    // Sent regardless of `headers`, so that a rejected client always knows when to retry.
     if (!allowed && retryAfterMs !== null) headers['Retry-After'] = String(Math.max(1, secondsUp(retryAfterMs)))
     return headers
   }
@@ -114,7 +114,7 @@ function quoted(text: string): string {
 /** The maximum age of a decision when its headers are written: about the longest time that a store takes to reply. */
 const maxDecisionAgeMs = 100
 
-/** When a rejected request may be retried. A time just after the end of the window is the end of the window. */
+/** When a rejected request may be retried. A time just after the end of the window counts as the end of the window. */
 function retryAt(resetAt: number, waitMs: number, nowMs: number): number {
   const retryAtMs = Math.ceil(nowMs) + waitMs
   return retryAtMs > resetAt && retryAtMs - resetAt <= maxDecisionAgeMs ? resetAt : retryAtMs

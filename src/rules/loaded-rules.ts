@@ -144,7 +144,7 @@ export class LoadedRules {
   }
 }
 
-/** Providers written by others may throw anything, at once or later. */
+/** Custom providers may throw any value, synchronously or asynchronously. */
 async function load(
   provider: RuleSetProvider,
   requirement?: RuleRequirement,

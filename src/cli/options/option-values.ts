@@ -1,4 +1,4 @@
-/** Parsers for option values. They throw an `InvalidArgumentError` that says what is allowed. */
+/** Parsers for option values. They throw an `InvalidArgumentError` that describes the allowed values. */
 import { InvalidArgumentError } from 'commander'
 import { type AlgorithmName, algorithmNames } from '../../core/rule.js'
 import { algorithmKind } from '../../rules/schema/fields/band-schema.js'

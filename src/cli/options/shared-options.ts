@@ -5,7 +5,7 @@ import { wholeNumber } from './option-values.js'
 export const rulesOption = (): Option =>
   new Option('--rules <file>', 'rules file, YAML or JSON (default: rules of the configuration, or ./rules.yaml)')
 
-/** `content` says what the command takes from the configuration file. */
+/** `content` describes the part of the configuration file that the command uses. */
 export const configOption = (content = '', fallback = './fluxgate.yaml, if it exists'): Option =>
   new Option('--config <file>', `configuration file${content && ` with ${content}`} (default: ${fallback})`)
 

@@ -9,7 +9,7 @@ const signals = { SIGINT: 130, SIGTERM: 143 } as const
 /** How often to check that the parent shell of npm still exists. */
 const parentCheckMs = 250
 
-/** On the first signal, closes gracefully and lets the process end by itself. A second signal exits at once. */
+/** The first signal starts a graceful shutdown, after which the process ends by itself. A second signal exits immediately. */
 export function stopOnSignal(close: () => Promise<void>, onStop: () => void): void {
   let stoppedAt: number | undefined
   const stop = (): void => {

@@ -6,7 +6,7 @@ export interface BucketReset {
   readonly ruleIds: readonly string[]
 }
 
-/** Is notified when all buckets of a rule are reset: the rule was reset or removed, or its bands changed. */
+/** Notified when all buckets of a rule are reset: the rule was reset or removed, or its bands changed. */
 export interface BucketResetHandler {
   /** Called after the reset has taken effect in this process. It must not throw: an error would be an uncaught exception. */
   bucketsReset(reset: BucketReset): void

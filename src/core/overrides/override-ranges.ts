@@ -2,7 +2,7 @@ import { type Cidr, parseCidr } from '../keys/ip-address.js'
 
 /**
  * Maps address ranges to values. If several ranges contain an address, the smallest one applies. A search takes one lookup per
- * distinct prefix length, whatever the number of ranges.
+ * distinct prefix length, regardless of the number of ranges.
  */
 export class OverrideRanges<T> {
   /** By prefix length, the longest first, and then by the prefix bits. */

@@ -11,7 +11,7 @@ export interface OverrideTerms {
   /** Epoch milliseconds after which the rule applies unchanged. */
   readonly expiresAtMs: number | undefined
   readonly note: string | undefined
-  /** LIMIT: the starting balance of the buckets, which are full otherwise. */
+  /** LIMIT: the starting balance of the buckets. Default: full. */
   readonly balance?: StartingBalance
 }
 
@@ -52,7 +52,7 @@ export interface OverrideId {
 
 /**
  * The overrides that a bucket store keeps next to its buckets and looks up in the same call as the decision. If several ranges
- * contain an address, the smallest one applies. Expired overrides do not exist.
+ * contain an address, the smallest one applies. Expired overrides are treated as missing.
  */
 export interface OverrideStorage {
   get(name: OverrideId): Promise<OverrideTerms | undefined>
@@ -62,7 +62,7 @@ export interface OverrideStorage {
   delete(name: OverrideId): Promise<boolean>
   /** Optional: the group of an overridden key, from a local cache. Used while the store is unavailable. */
   cached?(group: BucketGroup, key: string): BucketGroup | undefined
-  /** Lists keys and ranges. Each occurs on exactly one page, and the store chooses which. */
+  /** Lists keys and ranges. Each occurs on exactly one page; the order of pages is up to the store. */
   list(ruleSetId: string, ruleId: string, query: EntryQuery): Promise<EntryPage>
 }
 

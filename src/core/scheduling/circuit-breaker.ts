@@ -21,7 +21,7 @@ const firstProbeMs = 30
  * derived: the breaker has been open for long enough that the next call may be a probe.
  *
  * Failures are counted per incident, not per call. A call that started before the last counted failure was in flight during
- * that incident, so its own failure is not counted again: one lost connection is one failure, whatever the number of calls.
+ * that incident, so its own failure is not counted again: one lost connection is one failure, however many calls it affects.
  */
 export class CircuitBreaker {
   readonly #failures: number

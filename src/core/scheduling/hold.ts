@@ -1,6 +1,6 @@
 import { type Deadline, Deadlines } from './deadlines.js'
 
-/** Makes calls wait for a connection, up to a timeout. Only time in which the event loop runs counts. */
+/** Makes calls wait for a connection, up to a timeout. Time during which the event loop is blocked does not count. */
 export class Hold {
   /** Resolves when the wait ends, whether connected or timed out. */
   readonly over: Promise<void>

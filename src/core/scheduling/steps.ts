@@ -104,7 +104,7 @@ export class Slicer {
 
 const slicer = new Slicer({
   now: () => performance.now(),
-  // Where I/O is handled, the first one is called before the event loop looks for more of it.
+  // Two calls, because in an I/O callback the first `setImmediate` runs before the event loop polls for I/O again.
   nextTurn: () => new Promise((resolve) => setImmediate(() => setImmediate(resolve))),
   sliceMs: 5,
 })

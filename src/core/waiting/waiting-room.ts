@@ -124,7 +124,7 @@ export class WaitingRoom {
       tickets,
       leave,
       removeListener: () => signal?.removeEventListener('abort', abort),
-      // One more than the tickets, until all tickets have been added.
+      // Starts one higher than the number of tickets, until all tickets have been added.
       pending: 1,
       releaseAt: 0,
     }

@@ -46,7 +46,7 @@ export class StoreState {
   /** Must be called when a decision or reset has failed. */
   failed(error: unknown): void {
     if (isBreakerOpen(error) && (this.isDown || this.#options.probe !== undefined)) {
-      // An open breaker says nothing about the store, because the store was not called.
+      // An open breaker does not show the state of the store, because the store was not called.
       if (!this.isDown) void this.refresh()
       return
     }

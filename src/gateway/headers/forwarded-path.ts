@@ -25,7 +25,7 @@ function spelled(found: string): string {
 
 /**
  * True if an upstream that decodes `%2F` and `%5C`, or removes `;parameters`, would find dot segments in a forwarded path. It
- * would then serve another path than the one that was matched.
+ * would then serve a path that was not matched.
  */
 export function hasHiddenDots(path: string): boolean {
   return /(?:\/|%2F|%5C)\.\.?(?:$|;|%3B|\/|%2F|%5C)/.test(path)

@@ -10,8 +10,8 @@ import { maxHeadSize } from './response-head.js'
 import type { Transport, UpstreamRequest } from './upstream-request.js'
 
 /**
- * Sends one request with the client of `node:http`, on a separate connection that is closed afterwards. Used for what undici
- * cannot send: `Expect: 100-continue` and request trailers.
+ * Sends one request with the client of `node:http`, on a separate connection that is closed afterwards. Used for
+ * requests that undici cannot send: those with `Expect: 100-continue` or trailers.
  */
 export class NodeTransport implements Transport {
   readonly #upstreamRequest: UpstreamRequest

@@ -7,7 +7,7 @@ import { UpstreamRequest } from './upstream-request.js'
 import { WaitingQueue } from './waiting-queue.js'
 
 export interface PoolLimits extends UpstreamTimeouts, UploadLimits {
-  /** Connections to one upstream, tunnels included; further requests wait for one of them. */
+  /** Maximum number of connections to one upstream, tunnels included. Further requests wait for one of them. */
   readonly maxConnections: number
   /** The fraction of them that one client address may occupy: above 0, at most 1. */
   readonly clientShare: number

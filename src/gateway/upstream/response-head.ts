@@ -18,8 +18,8 @@ export class BadResponse extends Error {
 }
 
 /**
- * Validates what the parsers of undici and `node:http` accept: any three-digit status, and unknown transfer codings, whose
- * body they end with the connection.
+  * Rejects invalid responses that the parsers of undici and `node:http` accept: any three-digit status, and unknown transfer
+ * codings, for which they read the body until the connection ends.
  */
 export function responseHead(status: number, headers: readonly string[], method: string): ResponseHead {
   if (status < 101 || status > 999) throw new BadResponse(`the response has status ${status}`)
@@ -39,7 +39,7 @@ export function responseHead(status: number, headers: readonly string[], method:
   return { status, headers, names, length: length === undefined ? undefined : Number(length) }
 }
 
-/** Statuses whose responses end with the head, whatever their headers announce (RFC 9112, 6.3). */
+/** Statuses whose responses end with the head, regardless of their headers (RFC 9112, 6.3). */
 export const hasNoBody = (status: number): boolean => status < 200 || status === 204 || status === 304
 
 /** True if the parsers of undici and `node:http` expect a body, even after a status that never has one. */

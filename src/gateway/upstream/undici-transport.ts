@@ -91,7 +91,7 @@ export class UndiciTransport implements Transport, Dispatcher.DispatchHandler {
   }
 
   onComplete(trailers: unknown): void {
-    // The types say strings, but undici passes buffers.
+    // Typed as strings, but undici passes buffers.
     this.#upstreamRequest.end(decodedHeaders((trailers ?? []) as Buffer[]))
     this.#slot.release()
   }

@@ -26,7 +26,7 @@ export function compileClientIp({ trustedProxies, clientIpHeader }: ClientIpOpti
   const entriesOf = header === 'forwarded' ? forwardedFor : listedFromRight
 
   return (remoteAddress, headers) => {
-    // A socket has one spelling for an IPv4 address.
+    // Sockets report an IPv4 address in one spelling only.
     let ip = remoteAddress?.includes(':') ? addressIn(remoteAddress) : remoteAddress
     if (ip === undefined || isTrusted === undefined || !isTrusted(ip, 0)) return ip
     let distance = 0
@@ -42,7 +42,7 @@ export function compileClientIp({ trustedProxies, clientIpHeader }: ClientIpOpti
   }
 }
 
-/** A header that was sent several times is one list. */
+/** Joins repeated headers into one list. */
 const textOf = (value: EdgeHeaders[string]): string => (typeof value === 'string' ? value : (value ?? []).join(','))
 
 const listedFromRight = (text: string): string[] =>
@@ -52,7 +52,7 @@ const listedFromRight = (text: string): string[] =>
     .filter((entry) => entry !== '')
     .reverse()
 
-/** The `for` of each element. Empty if it is missing or the element is malformed, which is no address. */
+/** The `for` parameter of each element. An empty string, which is not an address, if it is missing or the element is malformed. */
 function* forwardedFor(text: string): Generator<string> {
   for (const element of forwardedElements(text)) yield element?.get('for') ?? ''
 }

@@ -21,7 +21,7 @@ export const isNodeRedis = (client: object): client is NodeRedisClient =>
 
 /**
  * Reply options, which override those of the caller's client. Version 5 and later read `typeMapping`: 36 marks a bulk
- * string and 37 a RESP3 map, which is returned as a flat list. Version 4 only speaks RESP2 and reads `returnBuffers`.
+ * string and 37 a RESP3 map, which is returned as a flat list. Version 4 supports only RESP2 and reads `returnBuffers`.
  */
 const textReplies = { typeMapping: { 37: Array }, returnBuffers: false }
 const byteReplies = { typeMapping: { 36: Buffer, 37: Array }, returnBuffers: true }

@@ -5,11 +5,11 @@ import { withoutStoreFields } from './rule-document.js'
 
 /** Options of `copyRules` and `importRules`. */
 export interface CopyOptions extends Pick<Edit, 'by'> {
-  /** Removes rule sets that the source does not have from the target. Default: false. */
+  /** Removes rule sets from the target that are missing in the source. Default: false. */
   readonly removeOthers?: boolean
 }
 
-/** The ids of the rule sets of a copy, by what happened to them. */
+/** The result of a copy: the ids of the rule sets, by outcome. */
 export interface CopyReport {
   /** Rule sets that the target did not have. */
   readonly created: readonly string[]

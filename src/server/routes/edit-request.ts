@@ -5,7 +5,7 @@ import type { Reply } from '../request/route.js'
 /** Response header of rule sets and rules. */
 export const etagHeader = { ETag: 'The version, for use in `If-Match`.' }
 
-/** Request headers of edits. They are ignored if the edit would be 404 without them (RFC 9110, section 13.2.1). */
+/** Request headers of edits. They are ignored if the edit would fail with 404 without them (RFC 9110, section 13.2.1). */
 export const conditionalEditHeaders = {
   'If-Match': 'An ETag, a list of ETags, or `*`. Responds with 412 if none matches the current version.',
   'If-None-Match':

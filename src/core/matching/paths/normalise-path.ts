@@ -114,7 +114,7 @@ function pathOnly(target: string): string {
 
 /**
  * A request target without the `http://host` that clients of a proxy write before the path. If the host is empty
- * (`http:///host/path`), only the scheme is removed: URL parsers skip further slashes and take what follows for the host.
+ * (`http:///host/path`), only the scheme is removed: URL parsers skip further slashes and parse the next part as the host.
  */
 export const withoutOrigin = (target: string): string =>
   target.charCodeAt(0) === slash ? target : target.replace(/^[a-z][a-z0-9+.-]*:(?:\/\/[^/\\?#]+|(?=\/\/))/i, '')

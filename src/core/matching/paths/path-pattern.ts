@@ -18,12 +18,12 @@ export type PathVariables = Readonly<Record<string, string>>
 /** A compiled path pattern. */
 export interface PathPattern {
   readonly segments: readonly PatternSegment[]
-  /** Equal for all patterns that match the same paths segment by segment, whatever they capture. */
+  /** Equal for all patterns that match the same paths segment by segment, regardless of their captures. */
   readonly shape: string
   readonly captures: Captures | undefined
 }
 
-/** The captures of a pattern, which are all that is needed to extract variables from a matching path. */
+/** The captures of a pattern. They suffice to extract the variables from a matching path. */
 export interface Captures {
   readonly names: readonly Capture[]
   /** All segments of the pattern, if a `**` precedes a capture. Otherwise segment n of the pattern matches segment n of the path. */

@@ -12,7 +12,7 @@ export interface Entry<Leaf extends TreeLeaf> {
 /**
  * Compiles patterns to a tree, so that the cost of a search depends on the length of the path and not on the number of
  * patterns. The tree branches only where patterns differ: the rest of a single pattern is stored as a tail, and equal tails
- * are shared. With thousands of rules, most of the memory that a request reads is then read by other requests too.
+  * are shared. With thousands of rules, requests therefore read mostly the same memory, which stays in the CPU cache.
  */
 export function* pathTreeSteps<Leaf extends TreeLeaf>(entries: readonly Entry<Leaf>[]): Steps<PathTree<Leaf>> {
   return searchTree(yield* branchOf(entries, 0, false, new Map()))
@@ -78,7 +78,7 @@ function shared(tails: SharedTails, tail: readonly PatternSegment[]): readonly P
 }
 
 interface Groups<Leaf extends TreeLeaf> {
-  /** The entries that go on, by the kind and the text of their next segment. */
+  /** The entries with further segments, by the kind and the text of their next segment. */
   readonly groups: Readonly<Record<PatternSegment['kind'], Map<string, Entry<Leaf>[]>>>
   /** The leaf of the pattern that ends here. */
   readonly leaf: Leaf | undefined

@@ -1,8 +1,8 @@
 import { canonicalPath } from './characters.js'
 
 /**
- * All interpretations of a path that servers read differently, or undefined for a path with only one interpretation, which
- * nearly all paths are. A limit that applies to one interpretation applies to the request, because the upstream is unknown here.
+  * All interpretations of a path that servers read differently. Undefined for the vast majority of paths, which have only one
+ * interpretation. A limit that applies to any of them applies to the request, because the upstream is unknown here.
  */
 export function otherInterpretations(path: string, caseSensitive: boolean): ReadonlySet<string> | undefined {
   if (!/[;\\]|%(?:2f|5c|3b|2e)|\/\.|^\/\//i.test(path)) return undefined

@@ -10,7 +10,7 @@ import { fetchSlotOwners, type SlotOwners } from './cluster/slots.js'
 import { ServerSink } from './server-sink.js'
 import type { BulkSink } from './sink.js'
 
-/** The maximum number of outstanding replies beside other load, small enough not to slow down a limiter on the server. */
+/** The maximum number of outstanding replies on a server with other load, small enough not to slow down a limiter there. */
 const gentle = 128
 /** The maximum numbers of outstanding replies for a server without other load. They only bound the memory. */
 const fast = 100_000

@@ -12,7 +12,7 @@ export type { RedisOptions, RedisStoreSettings } from './target.js'
 export type OpenedRedis = Required<RedisConnection>
 
 export interface OpenOptions {
-  /** How long callers wait for a reply, in milliseconds; default 100. No connection counts as dead before that. */
+  /** How long callers wait for a reply, in milliseconds; default 100. A connection counts as dead no earlier than that. */
   readonly replyMs?: number | undefined
   readonly load?: () => Promise<Library>
 }

@@ -23,7 +23,7 @@ const atMostOnce = {
   keepAlive: 5_000,
   connectionName: 'fluxgate',
   disableClientInfo: true,
-  // The ready check needs INFO, which ACLs may forbid. A loading server says so in its replies anyway.
+  // The ready check needs INFO, which ACLs may forbid. A server that is loading its data reports this in its replies anyway.
   enableReadyCheck: false,
   // The server has become a replica, so another one is the primary now.
   reconnectOnError: (error: Error) => error.message.startsWith('READONLY'),

@@ -49,7 +49,7 @@ const windowKind: Kind<number> = {
 const isNumeric = (value: unknown): value is number | string =>
   typeof value === 'number' || (typeof value === 'string' && /^\d+(\.\d+)?$/.test(value))
 
-/** Windows of a second or more are common, so a number from 1000 is taken for milliseconds in the suggestion. */
+/** Windows of a second or more are common, so the suggestion treats a number of at least 1000 as milliseconds. */
 function withoutUnit(value: number | string): string {
   const ticks = Number(value) * (Number(value) >= 1_000 ? 1_000 : 1_000_000)
   const text = ticks % 1_000_000 === 0 ? `${ticks / 1_000_000}s` : `${ticks / 1_000}ms`

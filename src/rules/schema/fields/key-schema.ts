@@ -51,7 +51,7 @@ export const keyKinds = {
 
 type Keys = Pick<Rule, 'limitScope' | 'compositeKeyFields' | 'keyField' | 'keyResolver'>
 
-/** Reads the key of a rule. A field that the scope would ignore is reported, because its author expects an effect. */
+/** Reads the key of a rule. Fields that the scope would ignore are reported, because their author expects an effect. */
 export function readKeys(values: FieldValues): Keys {
   const fields = values.as(keyKinds)
   const alias = givenAlias(fields, ['limitScope', 'scope'])
