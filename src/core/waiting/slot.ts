@@ -25,7 +25,7 @@ export interface Ticket extends TimedSlot {
   readonly number: number
   /** True if the request waits for a callback, so that it can move to an earlier slot. */
   readonly isMovable: boolean
-  /** True once the time of the slot has come. The ticket then keeps its slot, and no other request waits behind it. */
+  /** True once the slot is due. The ticket then keeps its slot, and no other request waits behind it. */
   isDue: boolean
 }
 

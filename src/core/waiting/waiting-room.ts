@@ -12,7 +12,7 @@ export const defaultMaxConcurrentWaits = 100
 export const defaultMaxWaitMs = 5_000
 
 export interface Arrival {
-  /** One per bucket that the request was charged to. The request is released when the time of all of them has come. */
+  /** One per bucket that the request was charged to. The request is released when all of them are due. */
   readonly slots: readonly Slot[]
   /** True if the request proceeds when `leave` is called. False if the caller waits for the returned delay itself. */
   readonly isHeld: boolean

@@ -6,7 +6,7 @@ const byTime = (one: Ticket, other: Ticket): number => one.dueAt - other.dueAt |
 
 /**
  * Requests with fixed release times, which keep their slots. Vacant slots that the store cannot take back yet stay in the
- * queue until the requests behind them have left or their own time has come. Entering and leaving take O(log n) steps.
+ * queue until the requests behind them have left or they are due. Entering and leaving take O(log n) steps.
  */
 export class FixedQueue<T extends Ticket> implements TicketQueue<T> {
   /** Requests whose time has not come. */

@@ -69,7 +69,7 @@ export class SlotQueue<T extends Ticket> {
     return this.#takeBack(now)
   }
 
-  /** As `takeVacancies`, after a request has left. Its slot is usable even if its time has come, because the request was not released. */
+  /** As `takeVacancies`, after a request has left. Its slot is usable even if it is due, because the request was not released. */
   vacate(ticket: TimedSlot, now: number): TimedSlot[] {
     this.#dropLost(now)
     this.addVacancy(ticket)

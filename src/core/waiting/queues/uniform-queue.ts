@@ -13,7 +13,7 @@ export class UniformQueue<T extends Ticket> implements TicketQueue<T> {
   readonly #moving: SortedList<T>
   readonly #slots: SortedList<Slot>
   readonly #times: SortedList<number>
-  /** Requests whose time has come. They arrived before all others and keep their slots. */
+  /** Requests that are due. They arrived before all others and keep their slots. */
   readonly #due: Set<T>
   readonly #onDue: (ticket: T) => void
   readonly hasVacancies = false

@@ -15,7 +15,7 @@ export class VacantSlots {
     this.#times.insert(dueAt)
   }
 
-  /** Removes and returns the slots whose time has come. */
+  /** Removes and returns the slots that are due. */
   takeDue(now: number): TimedSlot[] {
     const taken: TimedSlot[] = []
     while ((this.#times.at(0) ?? Number.POSITIVE_INFINITY) <= now) taken.push(this.#removeAt(0))
