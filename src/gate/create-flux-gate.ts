@@ -17,7 +17,7 @@ import { boundedStore, isStore, openStore } from './open-store.js'
 import type { FluxGateOptions } from './options.js'
 
 /**
-  * Creates a gate, which applies rules to requests. Resolves once the rules are loaded and the bucket store is connected. If the
+ * Creates a gate, which applies rules to requests. Resolves once the rules are loaded and the bucket store is connected. If the
  * store cannot be reached in time, resolves anyway and emits a process warning; each rule's `onStoreFailure` then applies until
  * the store recovers.
  *

@@ -11,7 +11,7 @@ export interface PathFilterOptions {
 }
 
 /**
-  * Returns a predicate for limited paths, or undefined if all paths are limited. A path that servers interpret
+ * Returns a predicate for limited paths, or undefined if all paths are limited. A path that servers interpret
  * differently is limited if one of its interpretations is.
  */
 export function compilePathFilter(options: PathFilterOptions): ((path: string) => boolean) | undefined {

@@ -14,12 +14,12 @@ export interface RuleSetProvider {
   /** Resolves to false if the source does not support `watch`. Called once, before `watch`. Default: true. */
   canWatch?(): Promise<boolean>
   /**
-      * Set if a single elected process polls for unannounced changes and notifies the others. Resolves to true if this process
+   * Set if a single elected process polls for unannounced changes and notifies the others. Resolves to true if this process
    * is elected.
    */
   isPoller?(): Promise<boolean>
   /**
-      * Set if rules can be edited through this provider. An edit completes after all listeners have settled, so a completed edit
+   * Set if rules can be edited through this provider. An edit completes after all listeners have settled, so a completed edit
    * is in effect in this process. Returns a function that removes the listener.
    */
   onEdit?(listener: (edited: EditedRules) => Promise<unknown>): () => void
@@ -49,7 +49,7 @@ export interface ReloadStrategy {
   /** The name in `health()`: WATCH, PUBSUB, POLLING, NONE, or a name of your own. */
   readonly name: string
   /**
-      * Starts calling `reload`, which rejects if the rules could not be loaded. A call with `poll` counts as a reload only if the
+   * Starts calling `reload`, which rejects if the rules could not be loaded. A call with `poll` counts as a reload only if the
    * rules have changed. Returns a function that stops the strategy.
    */
   start(reload: (request?: ReloadRequest) => Promise<void>): () => void

@@ -18,9 +18,9 @@ const maxSliceMs = 25
  * Deadlines of calls that share one timeout. They expire in the order in which they started, so one timer serves all of
  * them. The timer stops within one slice after the last pending call.
  *
-  * Deadlines count only the time during which the event loop runs ("loop time"). The timer reads the clock in short slices, and a slice that
- * took longer because the process was busy, paused or starved counts as one slice. An expired call gets one more turn of the
- * event loop, so that a reply that is already in the socket buffer is read first.
+ * Deadlines count only the time during which the event loop runs ("loop time"). The timer reads the clock in short slices,
+ * and a slice that took longer because the process was busy, paused or starved counts as one slice. An expired call gets one
+ * more turn of the event loop, so that a reply that is already in the socket buffer is read first.
  */
 export class Deadlines {
   readonly #timeoutTicks: number

@@ -2,7 +2,7 @@ import { algorithmTraits } from '../algorithm-traits.js'
 import type { BandResult, Charge, ChargeResult } from '../bucket-store.js'
 
 /**
-  * The rejection of a request that would have to wait while the waiting room is full. Its retry-after is the time until no wait
+ * The rejection of a request that would have to wait while the waiting room is full. Its retry-after is the time until no wait
  * is needed, or until a slot of the waiting room is free and the rest of the wait is within the request's maximum.
  *
  * `immediate` is the result without waiting, `current` the unchanged state of the bands. `ticksUntilRoom` is the time until

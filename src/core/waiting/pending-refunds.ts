@@ -9,7 +9,7 @@ const maxKept = 10_000
 
 /**
  * Refunds slots to the store. A refund that the store certainly has not executed is kept and retried until it succeeds or the
-  * slot is due. A refund whose reply was lost is not retried, because executing it twice would allow too many requests.
+ * slot is due. A refund whose reply was lost is not retried, because executing it twice would allow too many requests.
  */
 export class PendingRefunds {
   readonly #clock: Clock

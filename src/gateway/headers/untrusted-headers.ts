@@ -1,6 +1,7 @@
 /**
  * Request headers from which upstreams commonly take the client address, the URL or the method. They are removed unless the
- * peer is a trusted proxy: any client can forge them, and a URL or method in them would replace the one that limits were matched against.
+ * peer is a trusted proxy: any client can forge them, and a URL or method in them would replace the one that limits were
+ * matched against.
  */
 const forwardingHeaders: ReadonlySet<string> = new Set([
   ...['forwarded', 'forwarded-for', 'x-forwarded', 'x-original-forwarded-for', 'x-forwarder-for'],

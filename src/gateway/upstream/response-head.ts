@@ -18,7 +18,7 @@ export class BadResponse extends Error {
 }
 
 /**
-  * Rejects invalid responses that the parsers of undici and `node:http` accept: any three-digit status, and unknown transfer
+ * Rejects invalid responses that the parsers of undici and `node:http` accept: any three-digit status, and unknown transfer
  * codings, for which they read the body until the connection ends.
  */
 export function responseHead(status: number, headers: readonly string[], method: string): ResponseHead {

@@ -19,7 +19,7 @@ interface SlotOwner {
 }
 
 /**
-  * One connection slot of a pool: an undici client that sends one request at a time. The client reconnects when the next
+ * One connection slot of a pool: an undici client that sends one request at a time. The client reconnects when the next
  * request needs it, so a slot outlives its connections.
  */
 export class Slot {

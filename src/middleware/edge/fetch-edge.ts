@@ -18,7 +18,7 @@ export const fetchEdge = (request: Request, remoteAddress: string | undefined): 
 })
 
 /**
- * Warns if a request was counted without a key because its client address is unknown. `hint` tells how to pass the address.
+ * Warns if a request was counted without a key because its client address is unknown. `hint` describes how to pass the address.
  */
 export function warnOfMissingAddress(
   outcome: Outcome,

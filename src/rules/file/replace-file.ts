@@ -2,7 +2,10 @@ import { randomBytes } from 'node:crypto'
 import { chmod, chown, open, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 
-/** Replaces a file atomically: readers see the old or the new content, even after a crash. Changes nothing and returns false if `isStillWanted` returns false. */
+/**
+ * Replaces a file atomically: readers see the old or the new content, even after a crash. Changes nothing and returns false if
+ * `isStillWanted` returns false.
+ */
 export async function replaceFile(
   file: string,
   content: Iterable<Uint8Array>,

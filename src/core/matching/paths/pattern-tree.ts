@@ -12,7 +12,7 @@ export interface Entry<Leaf extends TreeLeaf> {
 /**
  * Compiles patterns to a tree, so that the cost of a search depends on the length of the path and not on the number of
  * patterns. The tree branches only where patterns differ: the rest of a single pattern is stored as a tail, and equal tails
-  * are shared. With thousands of rules, requests therefore read mostly the same memory, which stays in the CPU cache.
+ * are shared. With thousands of rules, requests therefore read mostly the same memory, which stays in the CPU cache.
  */
 export function* pathTreeSteps<Leaf extends TreeLeaf>(entries: readonly Entry<Leaf>[]): Steps<PathTree<Leaf>> {
   return searchTree(yield* branchOf(entries, 0, false, new Map()))

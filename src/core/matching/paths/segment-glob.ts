@@ -27,7 +27,7 @@ export function matchesGlob({ prefix, middle, suffix }: SegmentGlob, text: strin
 }
 
 /**
-  * Backtracks to the latest `*` only. This is fastest for nearly all texts, but takes text × glob steps in the worst
+ * Backtracks to the latest `*` only. This is fastest for nearly all texts, but takes text × glob steps in the worst
  * case. Returns undefined if `maxSteps` is not enough.
  */
 export function matchGreedily(glob: string, text: string, maxSteps: number): boolean | undefined {

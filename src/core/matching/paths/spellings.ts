@@ -1,7 +1,7 @@
 import { canonicalPath } from './characters.js'
 
 /**
-  * All interpretations of a path that servers read differently. Undefined for the vast majority of paths, which have only one
+ * All interpretations of a path that servers read differently. Undefined for the vast majority of paths, which have only one
  * interpretation. A limit that applies to any of them applies to the request, because the upstream is unknown here.
  */
 export function otherInterpretations(path: string, caseSensitive: boolean): ReadonlySet<string> | undefined {
