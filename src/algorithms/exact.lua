@@ -1,6 +1,4 @@
--- Twin of exact.ts: a·b/m for integers whose product may exceed 2^53, by long division if it does.
-local exactLimit = 9007199254740992
-
+-- Twin of exact.ts: a·b/m for integers whose product may exceed 2^53, by long division if it does. `exactLimit` is 2^53.
 local function longMulDiv(a, b, m)
   local place = 1
   while place * 128 <= b do place = place * 128 end

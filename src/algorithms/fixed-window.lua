@@ -11,6 +11,7 @@ end
 
 return {
   stamp = 3,
+  format = '<I4I7I5I7i5',
 
   -- Counts expire with their window, so leased permits need no expiry of their own.
   isWindow = true,

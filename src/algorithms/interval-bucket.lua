@@ -29,6 +29,10 @@ end
 
 return {
   stamp = 2,
+  format = '<I4i5I7I7I5',
+
+  -- Waiting requests may lower the level far below zero, and the permits of the last ones may be unknown.
+  fits = function(whole, _, _, lastPermits) return whole >= -2 ^ 39 and lastPermits < 2 ^ 40 end,
 
   endsAtReset = true,
 

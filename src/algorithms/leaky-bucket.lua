@@ -28,6 +28,7 @@ end
 
 return {
   stamp = 3,
+  format = '<I4I5I6I7I6',
 
   endsAtReset = true,
 

@@ -50,6 +50,7 @@ end
 
 return {
   stamp = 4,
+  format = '<I4I7I5I5I7',
 
   step = function(band, permits, now, maxWaitTicks, written, before, counted, writtenAt)
     local window, previous, current = countsAt(band, now, written, before, counted, writtenAt)

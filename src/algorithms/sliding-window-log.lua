@@ -1,7 +1,7 @@
 -- Twin of sliding-window-log.ts and request-log.ts. State: a log of (tick, running total) pairs, which the frame provides:
 -- log.seenAt, log.shift (is added to ticks), log.base (the total before the oldest entry), log.size,
 -- log.read(i) and log.write(i, tick, total) for the i-th oldest entry, log.removeOldest(n) to remove the n oldest entries.
--- newLog, openLog and writeLog of the frame (stores/redis/lua/log-pages.lua) load it from its key and store it.
+-- newLog, openLog and logRecord of the frame (stores/redis/lua/log-pages.lua) read it from its record and write it.
 
 local function timeAt(log, index)
   return (log.read(index)) + log.shift
@@ -87,7 +87,7 @@ end
 
 return {
   open = openLog,
-  write = writeLog,
+  record = logRecord,
 
   step = function(band, permits, now, maxWaitTicks, log)
     local shift = log and shiftOf(log, now) or 0

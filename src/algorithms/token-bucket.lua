@@ -8,6 +8,10 @@ end
 
 return {
   stamp = 3,
+  format = '<I4i5I6I7I6',
+
+  -- Waiting requests may lower the level far below zero.
+  fits = function(whole) return whole >= -2 ^ 39 end,
 
   -- The bucket is equivalent to an unused one from the `resetAt` that `step` returns.
   endsAtReset = true,

@@ -1,15 +1,15 @@
+import { createHash } from 'node:crypto'
 import { cellsOf, kindOf } from '../../algorithms/index.js'
 import type { BucketGroup } from '../../core/bucket-store.js'
 import { digestOfKey, escapeKeyPart, isLongKey, longestKey, specialInKey } from '../../core/keys/bounded-key.js'
-import type { Band } from '../../core/rule.js'
 
 /** A key that needs no escaping and is short in UTF-8, where a character has at most four bytes. */
 export const plainKey = /^[^:{}%\s\p{Cc}\p{Cs}]{1,32}$/u
 
 /**
- * The first part of the Redis keys of a rate limit key. The whole Redis key of a bucket is
- * `<prefix>:{<key>}:<ruleSet>:<rule>:<generation>:<band>`. The rate limit key is the hash tag, so that all rules with the same
- * key share a cluster slot. Parts are escaped, so that different buckets never share a Redis key.
+ * The first part of the Redis keys of a rate limit key. The whole Redis key is `<prefix>:{<key>}:<abbreviation>`: one per rule and
+ * rate limit key, with the buckets of all bands in its value. The rate limit key is the hash tag, so that all rules with the
+ * same key share a cluster slot.
  */
 export const bucketPrefix = (prefix: string, key: string): string =>
   `${prefix}:{${plainKey.test(key) ? key : hashTagOf(key)}}`
@@ -17,41 +17,93 @@ export const bucketPrefix = (prefix: string, key: string): string =>
 /** The hash tag of a key that is not plain: escaped, or its digest if it is long. */
 export const hashTagOf = (key: string): string => (isLongKey(key) ? digestOfKey(key) : escaped(key))
 
-/** How the buckets of a band are stored. */
-export interface BandLayout {
-  readonly band: Band
-  /** The number of the algorithm in the script. */
-  readonly kind: number
-  /** True if a bucket is a log instead of a few numbers. */
-  readonly isLog: boolean
-  /** The Redis key of a bucket after its `bucketPrefix`. */
+/** How the buckets of a rule are stored. */
+export interface GroupLayout {
+  /** The Redis key after its `bucketPrefix`. */
   readonly suffix: string
+  /** Identifies each band within the value of a Redis key: 24 bits. */
+  readonly ids: readonly number[]
+  /** Per band, what the script needs to know: tag, capacity, tokens and window. The tag is the id and the algorithm. */
+  readonly terms: readonly number[]
+  /** True if a bucket is a log instead of a few numbers. */
+  readonly hasLog: boolean
 }
 
-export type GroupLayout = readonly BandLayout[]
+/** Returns a digest of at least eight bytes. */
+export type Digest = (text: string) => Buffer
 
 /** The layout of each group that has been used. */
-export type Layouts = WeakMap<BucketGroup, GroupLayout>
+export class Layouts {
+  readonly #byGroup = new WeakMap<BucketGroup, GroupLayout>()
+  readonly #digest: Digest
 
-/** Computes the layout of a group that is used for the first time. */
-export function addLayout(layouts: Layouts, group: BucketGroup): GroupLayout {
-  const layout = newLayout(group)
-  layouts.set(group, layout)
-  return layout
+  constructor(digest: Digest = sha256) {
+    this.#digest = digest
+  }
+
+  of(group: BucketGroup): GroupLayout {
+    return this.#byGroup.get(group) ?? this.#add(group)
+  }
+
+  #add(group: BucketGroup): GroupLayout {
+    const { bands, insteadOf } = group
+    const ids = insteadOf === undefined ? this.#idsOf(group) : followingIds(this.of(insteadOf), bands.length)
+    const layout = {
+      suffix: insteadOf === undefined ? this.#abbreviation(group) : overrideSuffix(this.of(insteadOf), group),
+      ids,
+      terms: bands.flatMap((band, i) => {
+        const tag = (ids[i] as number) * tagUnit + kindOf(band)
+        return [tag, band.capacity, band.refillTokens, band.windowTicks]
+      }),
+      hasLog: bands.some((band) => cellsOf(band) === undefined),
+    }
+    this.#byGroup.set(group, layout)
+    return layout
+  }
+
+  /** 42 bits of a digest, because the name of a key takes more memory than its value. */
+  #abbreviation({ ruleSetId, ruleId, generation }: BucketGroup): string {
+    const digest = this.#digest(JSON.stringify([ruleSetId, ruleId, generation]))
+    return `:${digest.toString('base64url').slice(0, abbreviationLength)}`
+  }
+
+  /**
+   * The ids depend on the rule too: if two rules have the same abbreviation, their bands share a value and have buckets of their
+   * own there. They do not depend on the order of the bands. Bands of a rule never have the same id.
+   */
+  #idsOf({ ruleSetId, ruleId, generation, bands }: BucketGroup): readonly number[] {
+    const labels = bands.map(({ label }) => label)
+    const ids = new Map<string, number>()
+    const used = new Set<number>()
+    for (const label of labels.toSorted()) {
+      let attempt = 0
+      let id: number
+      do id = this.#digest(JSON.stringify([ruleSetId, ruleId, generation, label, attempt++])).readUIntBE(0, idBytes)
+      while (used.has(id))
+      used.add(id)
+      ids.set(label, id)
+    }
+    return labels.map((label) => ids.get(label) as number)
+  }
 }
+
+const abbreviationLength = 7
+const idBytes = 3
+const idCount = 2 ** (8 * idBytes)
+/** The lowest byte of a tag is the number of the algorithm. */
+const tagUnit = 256
+
+const sha256: Digest = (text) => createHash('sha256').update(text).digest()
 
 /**
- * Bands of an override are identified by their index, because the generation of the override already identifies the bands.
+ * The script computes the same key and ids when it finds an override: the digest of the override follows the abbreviation of
+ * the rule, and the ids follow that of the rule's first band.
  */
-function newLayout({ ruleSetId, ruleId, generation, bands, insteadOf }: BucketGroup): GroupLayout {
-  const start = `:${escaped(ruleSetId)}:${escaped(ruleId)}:${escaped(generation)}`
-  return bands.map((band, index) => ({
-    band,
-    kind: kindOf(band),
-    isLog: cellsOf(band) === undefined,
-    suffix: `${start}:${insteadOf === undefined ? escaped(band.label) : index}`,
-  }))
-}
+const overrideSuffix = ({ suffix }: GroupLayout, { generation, insteadOf }: BucketGroup): string =>
+  suffix + generation.slice(insteadOf?.generation.length)
+
+const followingIds = ({ ids: [first = 0] }: GroupLayout, count: number): readonly number[] =>
+  Array.from({ length: count }, (_, i) => (first + i) % idCount)
 
 export const escaped = escapeKeyPart
 

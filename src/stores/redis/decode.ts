@@ -1,12 +1,15 @@
 /** Decodes the reply of the script. consume.lua describes the layout. */
 import { endianness } from 'node:os'
+import { cellsOf } from '../../algorithms/index.js'
+import { newStep } from '../../core/algorithm.js'
 import { type BandResult, type BucketGroup, type Charge, chargeOf, type LeaseResult } from '../../core/bucket-store.js'
 import { FluxGateError } from '../../core/errors.js'
+import type { Band } from '../../core/rule.js'
 import { bytesReply, malformedReply, unexpectedReply } from '../../redis/client/replies.js'
 import type { Message } from './encode.js'
 import type { Lookup, Operation } from './operation.js'
 
-const [refused, granted, unable, allowed] = [0, 1, 2, 3]
+const [denied, granted, unable, allowed, refused] = [0, 1, 2, 3, 4]
 
 /**
  * The numbers of a bucket that rejected; for a log, the tick until which it stays unchanged and its timestamp. If the store's
@@ -78,22 +81,62 @@ function readAnswer(reader: Reader, operation: Operation, applied: readonly Char
   const now = reader.numbers[0] as number
   const outcome = reader.numbers[reader.at++]
   if (outcome === unable) return undefined
+  if (outcome === refused) return readRefused(reader, operation, applied)
   const isGranted = outcome === granted || outcome === allowed
-  if (!isGranted && outcome !== refused) throw malformedReply('outcome')
+  if (!isGranted && outcome !== denied) throw malformedReply('outcome')
   if (withoutBands.has(operation.type)) return { granted: isGranted, now, bands: [] }
   const bands: BandResult[] = []
   const states: BucketState[] | undefined = operation.type === 'LEASE' || isGranted ? undefined : []
-  // The last band is first in the reply.
   for (const { group } of applied ?? operation.items)
     for (let band = 0; band < group.bands.length; band++) {
       bands.push(outcome === allowed ? readAllowed(reader) : readBand(reader))
       states?.push(readState(reader))
     }
-  bands.reverse()
   const answer: Answer =
     applied === undefined ? { granted: isGranted, now, bands } : { granted: isGranted, now, bands, applied }
-  if (states !== undefined) return { ...answer, states: states.reverse() }
+  if (states !== undefined) return { ...answer, states }
   return operation.type === 'LEASE' && isGranted ? { ...answer, lease: readLease(reader) } : answer
+}
+
+/** The script returns only the buckets. The algorithm computes the results here as it would there. */
+function readRefused(reader: Reader, operation: Operation, applied: readonly Charge[] | undefined): Answer {
+  const { numbers } = reader
+  const now = numbers[0] as number
+  const [charge, other] = applied ?? operation.items
+  if (operation.type !== 'CHARGE' || charge === undefined || other !== undefined) throw malformedReply('outcome')
+  const { group, permits } = charge as Charge
+  const bands: BandResult[] = []
+  const states: BucketState[] = []
+  let isRefused = false
+  for (const band of group.bands) {
+    const at = reader.at
+    reader.at += 3
+    const state = [numbers[at] as number, numbers[at + 1] as number, numbers[at + 2] as number, band.windowTicks]
+    const isSound =
+      Number.isSafeInteger(state[0]) && isCount(state[1] as number) && isCount(state[2] as number) && isSteady(band)
+    if (!isSound || (state[1] as number) >= band.windowTicks || (state[2] as number) > now) throw malformedReply('state')
+    const result = resultOf(band, state, permits, now)
+    // A band that would have allowed is not charged, so its result is that of zero permits.
+    bands.push(result.allowed ? resultOf(band, state, 0, now) : result)
+    states.push(state)
+    isRefused ||= !result.allowed
+  }
+  if (!isRefused) throw malformedReply('outcome')
+  return applied === undefined
+    ? { granted: false, now, bands, states }
+    : { granted: false, now, bands, applied, states }
+}
+
+const isSteady = ({ algorithm, refill }: Band): boolean => algorithm === 'TOKEN_BUCKET' && refill === 'STEADY'
+
+const scratchCells = new Float64Array(4)
+const scratchStep = newStep()
+
+function resultOf(band: Band, state: readonly number[], permits: number, now: number): BandResult {
+  scratchCells.set(state)
+  cellsOf(band)?.step(scratchCells, 0, band, permits, now, 0, scratchStep)
+  const { allowed, delay, retryAfter, remaining, resetAt } = scratchStep
+  return { allowed, delay, retryAfter, remaining, resetAt }
 }
 
 function readAllowed(reader: Reader): BandResult {

@@ -15,7 +15,7 @@ import type { RedisConnection } from '../../redis/client/connection.js'
 import { isSplit, wrapRedisError } from '../../redis/client/errors.js'
 import { hashSlot } from '../../redis/client/hash-slot.js'
 import { Script } from '../../redis/client/script.js'
-import { addLayout, bucketPrefix } from './bucket-keys.js'
+import { bucketPrefix, type Digest, Layouts } from './bucket-keys.js'
 import type { CachedRejections } from './cached-rejections.js'
 import { type Answer, decode, newEdit } from './decode.js'
 import { encode } from './encode.js'
@@ -41,6 +41,8 @@ export interface RedisBucketsOptions {
   readonly localClock?: Clock | undefined
   /** Receives the rejections of Redis; without it, none are cached. */
   readonly rejectionCache?: CachedRejections | undefined
+  /** Replaces SHA-256 in abbreviations of rules, for tests only. */
+  readonly digest?: Digest | undefined
 }
 
 interface Job {
@@ -92,7 +94,7 @@ export class RedisBuckets implements LeasingStore {
   })
 
   constructor(connection: RedisConnection, options: RedisBucketsOptions = {}) {
-    const { prefix = 'fluxgate', clock, localClock, rejectionCache } = options
+    const { prefix = 'fluxgate', clock, localClock, rejectionCache, digest } = options
     this.#connection = connection
     this.#prefix = prefix
     this.#clock = clock
@@ -101,7 +103,7 @@ export class RedisBuckets implements LeasingStore {
     this.availability = this.#createAvailability()
     this.overrides = new RedisOverrides(connection, prefix, () => this.#localClock.now())
     const overrideOf: Names['overrideOf'] = (group, key) => this.overrides.locate(group, key)
-    this.#names = { prefix, layouts: new WeakMap(), overrideOf }
+    this.#names = { prefix, layouts: new Layouts(digest), overrideOf }
     const version = (): object => this.overrides.version
     this.#overrideCaches = new OverrideCaches({ prefix, isCluster: connection.isCluster, version })
   }
@@ -191,7 +193,7 @@ export class RedisBuckets implements LeasingStore {
     let hasOverrides = false
     for (const { group } of operation.items) {
       if (group.hasOverrides) hasOverrides = true
-      for (const { isLog } of layouts.get(group) ?? addLayout(layouts, group)) weight += isLog ? logWeight : 1
+      weight += layouts.of(group).hasLog ? logWeight : 1
     }
     this.#inFlight += 1
     // Operations of different cluster slots cannot share a call.

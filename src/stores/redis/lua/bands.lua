@@ -1,45 +1,41 @@
 -- Bands by number, created on first use. Bands of the same algorithm share its functions.
-local algorithms, known, count = {}, {}, bandCount
+--@include ../../../algorithms/exact.lua
+--@include ../../../algorithms/answer.lua
+--@include ../../../algorithms/level.lua
+--@include ../../../algorithms/window.lua
+local algorithms, bands = {}, {}
 
-local function new(kind, capacity, tokens, window)
+-- The low byte of a tag is the number of the algorithm; the others identify the band within its key.
+local function newBand(tag, capacity, tokens, window)
+  local kind = tag % 256
   local algorithm = algorithms[kind]
   if not algorithm then
     --@twins kind algorithm
-    --@twin ../../../algorithms/exact.lua ../../../algorithms/answer.lua ../../../algorithms/level.lua ../../../algorithms/token-bucket.lua
-    --@twin ../../../algorithms/answer.lua ../../../algorithms/interval-bucket.lua
-    --@twin ../../../algorithms/exact.lua ../../../algorithms/level.lua ../../../algorithms/leaky-bucket.lua
-    --@twin ../../../algorithms/answer.lua ../../../algorithms/window.lua ../../../algorithms/fixed-window.lua
-    --@twin ../../../algorithms/answer.lua log-pages.lua ../../../algorithms/sliding-window-log.lua
-    --@twin ../../../algorithms/exact.lua ../../../algorithms/answer.lua ../../../algorithms/window.lua ../../../algorithms/sliding-window-counter.lua
+    --@twin ../../../algorithms/token-bucket.lua
+    --@twin ../../../algorithms/interval-bucket.lua
+    --@twin ../../../algorithms/leaky-bucket.lua
+    --@twin ../../../algorithms/fixed-window.lua
+    --@twin log-pages.lua ../../../algorithms/sliding-window-log.lua
+    --@twin ../../../algorithms/sliding-window-counter.lua
     algorithms[kind] = algorithm
   end
   return {
+    tag = tag,
     kind = kind,
+    id = floor(tag / 256),
     capacity = capacity,
     tokens = tokens,
     window = window,
     algorithm = algorithm,
-    step = algorithm.step,
-    endsAtReset = algorithm.endsAtReset,
+    format = algorithm.format,
   }
 end
 
-return {
-  new = new,
-
-  -- Returns the number of the added band.
-  add = function(band)
-    count = count + 1
-    known[count] = band
-    return count
-  end,
-
-  at = function(number)
-    local band, offset = known[number], 4 * number
-    if not band then
-      band = new(numbers[offset + 1], numbers[offset + 2], numbers[offset + 3], numbers[offset + 4])
-      known[number] = band
-    end
-    return band
-  end,
-}
+local function bandAt(number)
+  local band, terms = bands[number], 4 * number
+  if not band then
+    band = newBand(numbers[terms + 1], numbers[terms + 2], numbers[terms + 3], numbers[terms + 4])
+    bands[number] = band
+  end
+  return band
+end

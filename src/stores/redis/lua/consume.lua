@@ -1,26 +1,26 @@
 -- Executes a batch of operations in one call. Each decision reads all of its buckets, steps all bands, and writes all or
 -- nothing. Operations are executed in the given order; each sees the writes of those before it.
 --
--- KEYS     each bucket of the batch once: first the buckets that are cells (four numbers) and, if a rule has overrides, the key
---          of the last edit; then logs; then one override hash per lookup
+-- KEYS     each key of the batch once. A key contains the buckets of one rule and one identity, as described in values.lua.
+--          First the keys of rules without logs and, if a rule has overrides, the key of the last edit; then the keys of
+--          rules with a log; then one override hash per lookup
 -- ARGV[1]  little-endian doubles:
---            now (ticks; negative: use the server's clock), number of keys that are not logs, of bands, of entries
---            per band: kind, capacity, tokens, window
+--            now (ticks; negative: use the server's clock), number of keys before the first with a log, of bands, of entries
+--            per band: tag, capacity, tokens, window; the bands of a rule are consecutive
 --            per entry: its type, followed by
---              RUN (equal charges whose buckets no other operation uses): number of decisions, bands of each, first key; the
+--              RUN (equal charges whose keys no other operation uses): number of decisions, items of each, first key; the
 --                remaining keys are consecutive
---                per band: permits, maxWaitTicks, band
---              PLAIN (a charge without shadow rules): number of bands
---                per band: permits, maxWaitTicks, key, band
---              any other type: 1 if no other operation uses its keys and none is a log, else 0; number of items
+--                per item: permits, maxWaitTicks, first band, number of bands
+--              any other type: number of items
 --                per item: permits (BACKDATE: expected timestamp of the bucket), maxWaitTicks, 1 for a shadow rule (LEASE: the
---                  most permits to lease), number of bands
---                  per band: key, band, a tick (REFUND: when granted, negative: now; SETTLE: the end of the lease; BACKDATE: the
---                    new timestamp, negative: unchanged)
+--                  most permits to lease), key, first band, number of bands
+--                  per band, only for REFUND, SETTLE and BACKDATE: a tick (REFUND: when granted, negative: now; SETTLE: the
+--                    end of the lease; BACKDATE: the new timestamp, negative: unchanged)
 -- ARGV[2…] only if a rule has overrides: the last edit that the caller knows; then the lookups (overrides.lua)
 -- Result   doubles as above; if operations failed, a list of these doubles and one message per failed operation, in order:
---            now; then per decision, with bands from the last to the first:
+--            now; then per decision:
 --            ALLOWED   all bands allow without delay; per band: remaining, resetAt
+--            REFUSED   token buckets of one rule deny; per band, the bucket: whole, fraction, at. The caller computes the rest
 --            GRANTED   per band, except for REFUND, SETTLE, RESET and BACKDATE: retryAfter (0 allowed, -1 never), delay,
 --                      remaining, resetAt; LEASE: then the number of permits and the end of the lease
 --            DENIED    per band the same; except for LEASE also the bucket: its size (4; 0: unused; -1: unknown) and four numbers.
@@ -30,25 +30,26 @@
 --          If overrides apply, the result is a list whose last item is the list of overrides. If there was another edit, the
 --          result is STALE and that edit, and nothing was executed.
 --
--- Redis runs the whole text for every call. Functions are therefore created only where they are needed: each closure that
--- captures locals of this file would cost every call about a microsecond.
-local PLAIN, CHARGE, PEEK, REFUND, LEASE, RESET, RUN = 0, 1, 2, 3, 4, 6, 7
-local DENIED, GRANTED, FAILED, ALLOWED = 0, 1, 2, 3
+-- Redis runs the whole text for every call. Functions are therefore created only where they are needed.
+local RUN = 7
+local FAILED, ALLOWED, REFUSED = 2, 3, 4
 local TOKEN_BUCKET = 1
 local call, pack, unpackNumbers = redis.call, struct.pack, struct.unpack
-local floor, ceil, never, format = math.floor, math.ceil, math.huge, string.format
-local kindCount, notABucket = 6, 'holds something that is not a bucket'
+local floor, ceil, format, rep = math.floor, math.ceil, string.format, string.rep
+-- Integers below this are exact.
+local exactLimit = 9007199254740992
 
 -- Read
 
 local input = ARGV[1]
 -- Lua limits the number of values that one call can return or receive.
 local unpackLimit = 4000
-local numbers = { unpackNumbers('<' .. string.rep('d', math.min(unpackLimit, #input / 8)), input) }
-for from = unpackLimit, #input / 8 - 1 do numbers[from + 1] = unpackNumbers('<d', input, from * 8 + 1) end
+local inputLength = #input / 8
+local numbers = { unpackNumbers('<' .. rep('d', inputLength < unpackLimit and inputLength or unpackLimit), input) }
+for from = unpackLimit, inputLength - 1 do numbers[from + 1] = unpackNumbers('<d', input, from * 8 + 1) end
 local now, cellKeys, bandCount, entryCount = numbers[1], numbers[2], numbers[3], numbers[4]
 local position = 4 + 4 * bandCount
--- Expiry of buckets. If the caller provides the time, the server's clock may be ahead of it, so buckets are kept a day longer.
+-- Expiry of keys. If the caller provides the time, the server's clock may be ahead of it, so keys are kept a day longer.
 local expiryOption, expiryBase, expiryMargin = 'PXAT', 0, 0
 if now >= 0 then expiryOption, expiryBase, expiryMargin = 'PX', now, 86400000
 else
@@ -58,16 +59,15 @@ end
 
 local values = cellKeys > 0 and call('MGET', unpack(KEYS, 1, cellKeys))
 
-local bands
-
--- The overrides that apply, with the index of their lookup.
-local applied
+-- The overrides that were found, by index of their lookup; or true if only overrides of address ranges may apply.
+local lookups, found = 0, nil
 if ARGV[2] then
   -- The caller's cached overrides are valid for one edit. After another edit the caller must encode the batch again.
   local edit = values[cellKeys] or ''
   if edit ~= ARGV[2] then return { 'STALE', edit } end
-  local lookups = ARGV[3] and (#ARGV[3] - 8) / 40 or 0
-  local hashes, found = #KEYS - lookups, nil
+  lookups = ARGV[3] and (#ARGV[3] - 8) / 40 or 0
+  local hashes = #KEYS - lookups
+  if ARGV[4 + lookups] then found = {} end
   for i = 1, lookups do
     local value = call('HGET', KEYS[hashes + i], ARGV[3 + i])
     if value then
@@ -75,33 +75,33 @@ if ARGV[2] then
       found[i] = value
     end
   end
-  if found or ARGV[4 + lookups] then
-    --@make applied overrides.lua
-  end
 end
 
 -- Decide
 
-local results, length = { now }, 1
+local results, length, decision = { now }, 1, 0
+-- The new buckets of a decision.
+local cells = {}
 
--- Handles everything except a single token bucket that allows.
+-- Handles everything except token buckets of one rule that are charged without waiting.
 local slowPath
 
 for _ = 1, entryCount do
-  local operation, decisions = numbers[position + 1], numbers[position + 2]
-  local count, key = numbers[position + 3], numbers[position + 4]
-  local offset, isRun = position + 4, operation == RUN
-  local bandNumber = isRun and count == 1 and numbers[offset + 3]
-  local isTokenBucket = bandNumber and bandNumber <= bandCount and numbers[4 * bandNumber + 1] == TOKEN_BUCKET
-    and numbers[offset + 1] > 0
-  local permits, capacity, tokens, window
-  if isTokenBucket then
-    permits, capacity = numbers[offset + 1], numbers[4 * bandNumber + 2]
-    tokens, window = numbers[4 * bandNumber + 3], numbers[4 * bandNumber + 4]
+  local operation, decisions, items, key, offset = numbers[position + 1], 1, nil, nil, nil
+  local permits, first, count, isTokenBucket, cellsFormat
+  if operation == RUN then
+    decisions, items, key, offset = numbers[position + 2], numbers[position + 3], numbers[position + 4], position + 4
+    position = offset + 4 * items
+    permits, first, count = numbers[offset + 1], numbers[offset + 3], numbers[offset + 4]
+    isTokenBucket = items == 1 and count > 0 and permits > 0 and not found
+    for band = isTokenBucket and first or 1, isTokenBucket and first + count - 1 or 0 do
+      isTokenBucket = isTokenBucket and numbers[4 * band + 1] % 256 == TOKEN_BUCKET
+    end
+    cellsFormat = isTokenBucket and '<' .. rep('I4i5I6I7I6', count)
   end
-  if isRun then position = offset + 3 * count else decisions = 1 end
   for _ = 1, decisions do
     local isDone = false
+    decision = decision + 1
     if isTokenBucket then
       --@include ../../../algorithms/token-bucket-take.lua
     end
@@ -109,21 +109,18 @@ for _ = 1, entryCount do
       if not slowPath then
         --@make slowPath slow-path.lua
       end
-      if isRun then slowPath.charge(offset, count, key) else slowPath.decide(operation) end
+      if items then slowPath.chargeRun(offset, items, key) else slowPath.decide(operation) end
     end
-    if isRun then key = key + count end
+    if items then key = key + items end
   end
 end
 
 if slowPath then slowPath.finish() end
 
 -- Packed as bytes: Redis would truncate numbers to integers, and clients parse a list of numbers slowly.
-local packed = pack('<' .. string.rep('d', math.min(unpackLimit, length)), unpack(results, 1, math.min(unpackLimit, length)))
+local packedLength = length < unpackLimit and length or unpackLimit
+local packed = pack('<' .. rep('d', packedLength), unpack(results, 1, packedLength))
 for from = unpackLimit + 1, length do packed = packed .. pack('<d', results[from]) end
-local extra = slowPath and slowPath.problems
-if applied then
-  extra = extra or {}
-  extra[#extra + 1] = applied
-end
+local extra = slowPath and slowPath.extra()
 if extra and extra[1] then return { packed, unpack(extra) } end
 return packed

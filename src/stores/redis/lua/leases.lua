@@ -21,7 +21,7 @@ local function lease(count, wanted)
     else
       write(i, nextFirsts[i], nextSeconds[i], nextThirds[i], nextFourths[i])
       -- A window needs no lot: its lease and its count end together.
-      if not bandsOf[i].algorithm.isWindow then lotsOf[keys[i]] = held.hold(lotsOf[keys[i]], amount, endsAt) end
+      if not bandsOf[i].algorithm.isWindow then buckets[i].lots = held.hold(buckets[i].lots, amount, endsAt) end
     end
   end
   emitBands(count)
@@ -34,14 +34,14 @@ end
 -- Settles permits of a lease: positive permits were spent, negative ones are returned.
 local function settle(count)
   for i = 1, count do
-    local key, band, permits, endsAt = keys[i], bandsOf[i], permitsOf[i], instants[i]
-    local lots, first, second, third, fourth = lotsOf[key], firsts[key], seconds[key], thirds[key], fourths[key]
-    if lots then
-      commit(key, band, held.release(lots, band, permits, endsAt, now, first, second, third, fourth))
+    local bucket, band, permits, endsAt = buckets[i], bandsOf[i], permitsOf[i], instants[i]
+    local first, second, third, fourth = bucket.first, bucket.second, bucket.third, bucket.fourth
+    if bucket.lots then
+      commit(bucket, held.release(bucket.lots, band, permits, endsAt, now, first, second, third, fourth))
     elseif first and permits < 0 and band.algorithm.isWindow then
       local applies
       applies, first, second, third, fourth = band.algorithm.refund(band, -permits, now, endsAt - 1, first, second, third, fourth)
-      if applies then commit(key, band, first, second, third, fourth) end
+      if applies then commit(bucket, first, second, third, fourth) end
     end
   end
   emit(GRANTED)

@@ -1,81 +1,18 @@
--- Charges whose buckets are logs, are used several times in the batch or have leased permits; and all other operations.
-
-local BACKDATE = 8
-
--- Leased permits; created only if a bucket has some.
-local held
-local function loadHeld()
-  if not held then
-    --@make held held.lua
-  end
-  return held
-end
-
--- By key: the kind of the bucket (0 if unused), its numbers (or its log), its leased lots, and the band that writes it if it
--- has changed.
-local kinds, firsts, seconds, thirds, fourths = {}, {}, {}, {}, {}
-local lotsOf, changed, changedKeys = {}, {}, {}
-
--- Loads a bucket once. Returns a problem if the value is not a bucket.
-local function openBucket(key, band)
-  if not kinds[key] then
-    local value = values and values[key]
-    if band.algorithm.open then kinds[key], firsts[key] = band.algorithm.open(KEYS[key])
-    elseif not value then kinds[key] = 0
-    elseif #value == 33 then
-      kinds[key], firsts[key], seconds[key], thirds[key], fourths[key] = unpackNumbers('<Bdddd', value)
-    elseif #value == 65 then
-      local lots = {}
-      kinds[key], firsts[key], seconds[key], thirds[key], fourths[key],
-        lots.earlier, lots.heldEarlier, lots.later, lots.heldLater = unpackNumbers('<Bdddddddd', value)
-      lotsOf[key] = lots
-      loadHeld()
-    else
-      local kind = string.byte(value)
-      kinds[key] = kind and kind ~= band.kind and kind <= kindCount and kind or notABucket
-    end
-  end
-  if kinds[key] == notABucket then return notABucket end
-  -- A bucket of another algorithm counts as unused.
-  if kinds[key] ~= band.kind then firsts[key], lotsOf[key] = nil, nil end
-  local lots = lotsOf[key]
-  if lots then
-    firsts[key], seconds[key], thirds[key], fourths[key] =
-      held.dropEnded(lots, band, now, firsts[key], seconds[key], thirds[key], fourths[key])
-    if held.heldIn(lots) == 0 then lotsOf[key] = nil end
-  end
-end
-
-local function willWrite(key, band)
-  if not changed[key] then changedKeys[#changedKeys + 1] = key end
-  changed[key] = band
-end
-
-local function commit(key, band, first, second, third, fourth, fifth)
-  willWrite(key, band)
-  kinds[key] = band.kind
-  if band.algorithm.apply then
-    firsts[key] = band.algorithm.apply(firsts[key], first, second, third, fourth, fifth)
-  else
-    firsts[key], seconds[key], thirds[key], fourths[key] = first, second, third, fourth
-  end
-end
-
 -- The bands and items of the current operation, and the results of its bands. The tables are reused by the next operation.
-local keys, bandsOf, permitsOf, maxWaitsOf, instants = {}, {}, {}, {}, {}
+-- Charges of a RUN have no bucket objects, because nothing else uses their keys: they are read and written at once.
+local buckets, bandsOf, permitsOf, maxWaitsOf, instants = {}, {}, {}, {}, {}
 local oldFirsts, oldSeconds, oldThirds, oldFourths, movedFrom = {}, {}, {}, {}, {}
-local isExclusive
-local shadows, ends, allowing = {}, {}, {}
+local shadows, ends, allowing, itemKeys = {}, {}, {}, {}
 local retries, delays, remainders, resets, writes = {}, {}, {}, {}, {}
 local nextFirsts, nextSeconds, nextThirds, nextFourths, nextFifths = {}, {}, {}, {}, {}
 
 local function emit(number)
   length = length + 1
-  results[length] = number == never and -1 or number
+  results[length] = number
 end
 
 local function step(i, permits, maxWaitTicks)
-  local band, lots = bandsOf[i], lotsOf[keys[i]]
+  local band, lots = bandsOf[i], buckets[i] and buckets[i].lots
   if lots then
     return held.step(lots, band, permits, now, maxWaitTicks, oldFirsts[i], oldSeconds[i], oldThirds[i], oldFourths[i])
   end
@@ -89,10 +26,22 @@ local function stepInto(i)
   return retries[i] == 0
 end
 
--- Buckets that several operations use are written once, at the end.
+-- Keys that several operations may use are written once, at the end.
 local function write(i, first, second, third, fourth, fifth)
-  if isExclusive and not lotsOf[keys[i]] then return writeCells(KEYS[keys[i]], bandsOf[i], nil, first, second, third, fourth) end
-  commit(keys[i], bandsOf[i], first, second, third, fourth, fifth)
+  if buckets[i] then commit(buckets[i], first, second, third, fourth, fifth)
+  else oldFirsts[i], oldSeconds[i], oldThirds[i], oldFourths[i] = first, second, third, fourth end
+end
+
+-- Writes the key of a charge of a RUN, which has the bands from `first` to `last`.
+local function writeRun(key, first, last)
+  local parts, expiresAt = {}, 0
+  for i = first, last do
+    local band = bandsOf[i]
+    expiresAt = max(expiresAt, band.algorithm.expiresAt(band, oldFirsts[i], oldSeconds[i], oldThirds[i], oldFourths[i]))
+    parts[i - first + 1] = packCell(band, oldFirsts[i], oldSeconds[i], oldThirds[i], oldFourths[i])
+  end
+  if expiresAt <= now then call('DEL', KEYS[key])
+  else setValue(KEYS[key], parts[2] and table.concat(parts) or parts[1], expiryMs(expiresAt)) end
 end
 
 -- The timestamp of a bucket.
@@ -102,30 +51,32 @@ local function stampOf(i)
   return (select(algorithm.stamp, oldFirsts[i], oldSeconds[i], oldThirds[i], oldFourths[i]))
 end
 
--- Moves the timestamp of the bucket back if the clock has stepped back.
+-- Moves the timestamp of the bucket back if the clock has stepped back. Returns true if it has.
 local function moveBack(i, _, _, _, _, changes, first, second, third, fourth, fifth)
-  if not changes then return end
+  if not changes then return false end
   movedFrom[i] = stampOf(i)
   write(i, first, second, third, fourth, fifth)
   if not bandsOf[i].algorithm.open then
     oldFirsts[i], oldSeconds[i], oldThirds[i], oldFourths[i] = first, second, third, fourth
   end
+  return true
 end
 
 -- Does not charge the band. If it would have allowed, its result becomes that of zero permits, unless `keepResult` is true.
+-- Returns true if it was moved back.
 local function skip(i, keepResult)
   local allowed = retries[i] == 0
-  if not allowed and not writes[i] then return end
+  if not allowed and not writes[i] then return false end
   if allowed and not keepResult then
     local _
     _, delays[i], remainders[i], resets[i] = step(i, 0, 0)
   end
-  moveBack(i, step(i, 0, 0))
+  return moveBack(i, step(i, 0, 0))
 end
 
 local function emitState(i)
   local algorithm, first = bandsOf[i].algorithm, oldFirsts[i]
-  local size = lotsOf[keys[i]] and -1 or first and (movedFrom[i] or 4) or 0
+  local size = buckets[i] and buckets[i].lots and -1 or first and (movedFrom[i] or 4) or 0
   local second = oldSeconds[i]
   if first and algorithm.unchangedUntil then
     first, second = algorithm.unchangedUntil(bandsOf[i], now, first), first.seenAt
@@ -136,7 +87,7 @@ local function emitState(i)
 end
 
 local function emitBands(count, withStates)
-  for i = count, 1, -1 do
+  for i = 1, count do
     results[length + 1], results[length + 2] = retries[i] == never and -1 or retries[i], delays[i]
     results[length + 3], results[length + 4] = remainders[i], resets[i]
     length = length + 4
@@ -144,43 +95,61 @@ local function emitBands(count, withStates)
   end
 end
 
+local function emitAllowed(count)
+  for i = 1, count do
+    results[length + 1], results[length + 2] = remainders[i], resets[i]
+    length = length + 2
+  end
+end
+
 local function chargeAll(items, peek)
-  local granted, count = true, 0
+  local granted, isPlain, count = true, true, 0
   for item = 1, items do
     local allows = true
-    for i = count + 1, ends[item] do allows = stepInto(i) and allows end
+    for i = count + 1, ends[item] do
+      allows = stepInto(i) and allows
+      isPlain = isPlain and delays[i] == 0
+    end
     count = ends[item]
     allowing[item] = allows
+    isPlain = isPlain and allows
     if not allows and shadows[item] == 0 then granted = false end
   end
-  emit(granted and GRANTED or DENIED)
   local i = 0
   for item = 1, items do
-    local charged = granted and allowing[item]
+    local charged, first, isChanged = granted and allowing[item], i + 1, false
     while i < ends[item] do
       i = i + 1
       if charged and not peek then
         write(i, nextFirsts[i], nextSeconds[i], nextThirds[i], nextFourths[i], nextFifths[i])
-      else skip(i, charged) end
+        isChanged = true
+      else isChanged = skip(i, charged) or isChanged end
     end
+    if isChanged and not buckets[first] then writeRun(itemKeys[item], first, i) end
   end
-  emitBands(count, not granted)
+  if granted and isPlain then
+    emit(ALLOWED)
+    emitAllowed(count)
+  else
+    emit(granted and GRANTED or DENIED)
+    emitBands(count, not granted)
+  end
 end
 
 local function refund(count)
   for i = 1, count do
-    local band, lots = bandsOf[i], lotsOf[keys[i]]
-    if oldFirsts[i] then
-      local grantedAt = instants[i] < 0 and now or instants[i]
-      local applies, first, second, third, fourth, fifth
-      if lots then
-        applies, first, second, third, fourth = held.refund(lots, band, permitsOf[i], now, grantedAt,
-          oldFirsts[i], oldSeconds[i], oldThirds[i], oldFourths[i])
+    local band, bucket = bandsOf[i], buckets[i]
+    local first, second, third, fourth, fifth = bucket.first, bucket.second, bucket.third, bucket.fourth, nil
+    if first then
+      local grantedAt, applies = (instants[i] or -1) < 0 and now or instants[i], nil
+      if bucket.lots then
+        applies, first, second, third, fourth =
+          held.refund(bucket.lots, band, permitsOf[i], now, grantedAt, first, second, third, fourth)
       else
-        applies, first, second, third, fourth, fifth = band.algorithm.refund(band, permitsOf[i], now, grantedAt,
-          oldFirsts[i], oldSeconds[i], oldThirds[i], oldFourths[i])
+        applies, first, second, third, fourth, fifth =
+          band.algorithm.refund(band, permitsOf[i], now, grantedAt, first, second, third, fourth)
       end
-      if applies then write(i, first, second, third, fourth, fifth) else moveBack(i, step(i, 0, 0)) end
+      if applies then commit(bucket, first, second, third, fourth, fifth) else moveBack(i, step(i, 0, 0)) end
     end
   end
   emit(GRANTED)
@@ -191,99 +160,67 @@ end
 local function backdate(count)
   for i = 1, count do
     local band, instant = bandsOf[i], instants[i]
-    if oldFirsts[i] and instant >= 0 and not lotsOf[keys[i]] and stampOf(i) == permitsOf[i] then
+    if oldFirsts[i] and instant >= 0 and not buckets[i].lots and stampOf(i) == permitsOf[i] then
       moveBack(i, band.algorithm.step(band, 0, instant, 0, oldFirsts[i], oldSeconds[i], oldThirds[i], oldFourths[i]))
     end
   end
   emit(GRANTED)
 end
 
-local function reset(count)
-  for i = 1, count do
-    local key = keys[i]
-    kinds[key], firsts[key], lotsOf[key] = 0, nil, nil
-    willWrite(key, bandsOf[i])
+-- Removes the buckets of an item, and a value that is not made of buckets.
+local function resetItem(key, first, count)
+  local holder = loaded[key] or loadKey(key)
+  holder.problem = nil
+  for number = first, first + count - 1 do
+    local band = bandAt(number)
+    local bucket = not band.hasNoBucket and openBucket(key, band)
+    if bucket then bucket.first, bucket.lots = nil, nil end
   end
-  emit(GRANTED)
+  willWrite(key)
 end
 
 --@include leases.lua
 
--- Loads the bucket of band `i`. Returns a problem if the value is not a bucket.
-local function loadBand(i, key, band)
-  local value = isExclusive and values[key]
-  if isExclusive and not value then
-    oldFirsts[i] = nil
-    return
-  end
-  if isExclusive and #value == 33 then
-    local kind
-    kind, oldFirsts[i], oldSeconds[i], oldThirds[i], oldFourths[i] = unpackNumbers('<Bdddd', value)
-    if kind ~= band.kind then oldFirsts[i] = nil end
-    return
-  end
-  local problem = openBucket(key, band)
-  oldFirsts[i], oldSeconds[i], oldThirds[i], oldFourths[i] = firsts[key], seconds[key], thirds[key], fourths[key]
-  return problem
+-- Prepares band `i` of the current operation. Returns the problem of its key, if any.
+local function prepare(i, permits, maxWaitTicks, key, band)
+  local bucket, problem = {}, nil
+  if not band.hasNoBucket then bucket, problem = openBucket(key, band) end
+  buckets[i], bandsOf[i], permitsOf[i], maxWaitsOf[i], movedFrom[i] = bucket, band, permits, maxWaitTicks, nil
+  if problem then return KEYS[key] .. ' ' .. problem end
+  oldFirsts[i], oldSeconds[i], oldThirds[i], oldFourths[i] = bucket.first, bucket.second, bucket.third, bucket.fourth
 end
 
--- Prepares band `i` of the current operation. Returns the problem of its bucket, if any.
-local function prepare(i, permits, maxWaitTicks, key, number)
-  local band = bandAt(number)
-  keys[i], bandsOf[i], permitsOf[i], maxWaitsOf[i], movedFrom[i] = key, band, permits, maxWaitTicks, nil
-  local problem = loadBand(i, key, band)
-  return problem and KEYS[key] .. ' ' .. problem
-end
-
--- Reads a PLAIN entry as one item. Returns a problem, if any.
-local function readPlain()
-  local count, problem = numbers[position + 2], nil
-  position, isExclusive = position + 2, false
-  for i = 1, count do
-    problem = prepare(i, numbers[position + 1], numbers[position + 2], numbers[position + 3], numbers[position + 4]) or problem
-    position = position + 4
+-- Reads the bands of one item of a RUN directly. Returns false if its value is not a list of their cells in this order.
+local function readRun(i, permits, maxWaitTicks, key, first, count)
+  local value = values[key]
+  if value and #value ~= cellBytes * count then return false end
+  for j = 0, count - 1 do
+    local band, tag = bandAt(first + j), nil
+    i = i + 1
+    if value then
+      tag, oldFirsts[i], oldSeconds[i], oldThirds[i], oldFourths[i] = unpackNumbers(band.format, value, cellBytes * j + 1)
+      if tag ~= band.tag then return false end
+    else oldFirsts[i], oldSeconds[i], oldThirds[i], oldFourths[i] = nil, nil, nil, nil end
+    buckets[i], bandsOf[i], permitsOf[i], maxWaitsOf[i], movedFrom[i] = nil, band, permits, maxWaitTicks, nil
   end
-  shadows[1], ends[1] = 0, count
-  return problem
+  return true
 end
 
--- Reads one decision of a RUN as one item. Returns a problem, if any.
-local function readRun(offset, count, key)
-  local problem
-  isExclusive = true
-  for i = 1, count do
-    problem = prepare(i, numbers[offset + 1], numbers[offset + 2], key + i - 1, numbers[offset + 3]) or problem
-    offset = offset + 3
+local function replacementOf(item)
+  local replaced = replacements and replacements[decision]
+  return replaced and replaced[item]
+end
+
+-- Prepares the bands of an item after the band `from`: those of the rule, or of the override of the identity. Returns the number
+-- of the last one, and a problem, if any.
+local function openItem(item, permits, maxWaitTicks, key, first, count, from)
+  local replacement, problem = replacementOf(item), nil
+  if replacement then key, first, count = replacement.key, replacement.first, replacement.count end
+  for j = 0, count - 1 do
+    problem = prepare(from + j + 1, permits, maxWaitTicks, key, bandAt(first + j)) or problem
   end
-  shadows[1], ends[1] = 0, count
-  return problem
-end
-
--- Reads any other entry. Returns the number of its items and bands, and a problem, if any.
-local function readItems()
-  local items, count, problem = numbers[position + 3], 0, nil
-  isExclusive = numbers[position + 2] == 1
-  position = position + 3
-  for item = 1, items do
-    local permits, maxWaitTicks, itemBands = numbers[position + 1], numbers[position + 2], numbers[position + 4]
-    shadows[item] = numbers[position + 3]
-    position = position + 4
-    for i = count + 1, count + itemBands do
-      problem = prepare(i, permits, maxWaitTicks, numbers[position + 1], numbers[position + 2]) or problem
-      instants[i] = numbers[position + 3]
-      position = position + 3
-    end
-    count = count + itemBands
-    ends[item] = count
-  end
-  return items, count, problem
-end
-
-local function writeHeld(name, band, lots, first, second, third, fourth)
-  local expiresAt = math.max(held.refilledAt(lots, band), band.algorithm.expiresAt(band, first, second, third, fourth))
-  local value = pack('<Bdddddddd', band.kind, first, second, third, fourth,
-    lots.earlier, lots.heldEarlier, lots.later, lots.heldLater)
-  call('SET', name, value, expiryOption, expiryArgument(expiresAt))
+  itemKeys[item], ends[item] = key, from + count
+  return from + count, problem
 end
 
 local function fail(problem)
@@ -291,35 +228,70 @@ local function fail(problem)
   problems[#problems + 1] = problem
 end
 
-return {
-  decide = function(operation)
-    local items, count, problem = 1, nil, nil
-    if operation == PLAIN then problem = readPlain() else items, count, problem = readItems() end
-    -- A reset also removes values that are not buckets.
-    if operation == RESET then reset(count)
-    elseif problem then fail(problem)
-    elseif operation == PLAIN or operation == CHARGE then chargeAll(items, false)
-    elseif operation == PEEK then chargeAll(items, true)
-    elseif operation == REFUND then refund(count)
-    elseif operation == LEASE then lease(count, shadows[1])
-    elseif operation == BACKDATE then backdate(count)
-    else settle(count) end
-  end,
-
-  chargeInRun = function(offset, count, key)
-    local problem = readRun(offset, count, key)
-    if problem then fail(problem) else chargeAll(1, false) end
-  end,
-
-  writeAll = function()
-    for _, key in ipairs(changedKeys) do
-      local band, name, lots = changed[key], KEYS[key], lotsOf[key]
-      local first, second, third, fourth = firsts[key], seconds[key], thirds[key], fourths[key]
-      if not first then call('DEL', name)
-      elseif band.algorithm.write then band.algorithm.write(first, name, band.algorithm.expiresAt(band, first))
-      elseif lots and lots.heldEarlier + lots.heldLater > 0 then
-        writeHeld(name, band, lots, first, second, third, fourth)
-      else writeCells(name, band, nil, first, second, third, fourth) end
+-- Charges the next decision of a RUN.
+local function chargeRun(offset, items, key)
+  local count, isDirect = 0, not replacements
+  for item = 1, items do
+    local at = offset + 4 * item - 4
+    if isDirect and not readRun(count, numbers[at + 1], numbers[at + 2], key + item - 1, numbers[at + 3], numbers[at + 4]) then
+      isDirect = false
     end
-  end,
-}
+    count = count + numbers[at + 4]
+    shadows[item], ends[item], itemKeys[item] = 0, count, key + item - 1
+  end
+  if isDirect then return chargeAll(items, false) end
+  local problem, itemProblem
+  count = 0
+  for item = 1, items do
+    local at = offset + 4 * item - 4
+    count, itemProblem =
+      openItem(item, numbers[at + 1], numbers[at + 2], key + item - 1, numbers[at + 3], numbers[at + 4], count)
+    problem = itemProblem or problem
+  end
+  if problem then fail(problem) else chargeAll(items, false) end
+end
+
+-- Reads the items of any other operation. Returns the number of its items and bands, and a problem, if any.
+local function readItems(operation)
+  local hasInstants = operation == REFUND or operation == SETTLE or operation == BACKDATE
+  local items, count, problem, itemProblem = numbers[position + 2], 0, nil, nil
+  position = position + 2
+  for item = 1, items do
+    local before, bandsHere = count, numbers[position + 6]
+    shadows[item] = numbers[position + 3]
+    count, itemProblem = openItem(item, numbers[position + 1], numbers[position + 2], numbers[position + 4],
+      numbers[position + 5], bandsHere, count)
+    problem = itemProblem or problem
+    position = position + 6
+    if hasInstants then
+      for j = 1, count - before do instants[before + j] = j <= bandsHere and numbers[position + j] or -1 end
+      position = position + bandsHere
+    end
+  end
+  return items, count, problem
+end
+
+-- Resets the buckets of the rule and of an override.
+local function reset()
+  local items = numbers[position + 2]
+  position = position + 2
+  for item = 1, items do
+    local replacement = replacementOf(item)
+    if replacement then resetItem(replacement.key, replacement.first, replacement.count) end
+    resetItem(numbers[position + 4], numbers[position + 5], numbers[position + 6])
+    position = position + 6
+  end
+  emit(GRANTED)
+end
+
+local function decide(operation)
+  if operation == RESET then return reset() end
+  local items, count, problem = readItems(operation)
+  if problem then fail(problem)
+  elseif operation == CHARGE then chargeAll(items, false)
+  elseif operation == PEEK then chargeAll(items, true)
+  elseif operation == REFUND then refund(count)
+  elseif operation == LEASE then lease(count, shadows[1])
+  elseif operation == BACKDATE then backdate(count)
+  else settle(count) end
+end

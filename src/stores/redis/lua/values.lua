@@ -1,0 +1,220 @@
+-- The value of a key: one record per band of its rule. Numbers are little endian.
+--
+--   4 bytes    tag: the number of the algorithm; plus flags: 8 wide numbers, 16 leased permits, 32 long log; then three bytes
+--              that identify the band
+--   24 bytes   four integers, whose sizes depend on the algorithm; or, if one does not fit, four doubles (wide numbers)
+--   4 doubles  if permits are leased: the lots of held.lua
+--
+-- The record of a log with few entries is its tag, the number of entries (1 byte), its timestamp (7), and per entry the tick (7)
+-- and permits (3). long-logs.lua describes longer ones.
+--
+-- Records of other bands are kept, because processes may use two versions of a rule for a short time, and because two rules may
+-- have the same abbreviation.
+local WIDE, HELD = 8, 16
+local LOG, kindCount = 5, 6
+local cellBytes, wideBytes, lotsBytes = 28, 36, 32
+local smallEntryBytes, longLogBytes = 10, 41
+-- More records than any two rules have. Beyond this, records of other bands are dropped.
+local maxRecords = 24
+-- Of a key with logs, this much is read at first.
+local firstBytes = 2048
+
+-- The loaded keys by number, and the numbers of those that have changed. A loaded key has its buckets in the order of first use
+-- and by id of their band, and its records in the order of the value.
+local loaded, changedKeys = {}, {}
+
+-- The milliseconds of an expiry, as `expiryOption` takes them.
+local function expiryMs(expiresAt)
+  return ceil((expiresAt - expiryBase) / 1000) + expiryMargin
+end
+
+local function setValue(name, value, expiry)
+  -- As text: Redis would convert a number with all digits of a double, which is slower.
+  call('SET', name, value, expiryOption, format('%d', expiry))
+end
+
+-- Leased permits; created only if a bucket has some.
+local held
+local function loadHeld()
+  if not held then
+    --@make held held.lua
+  end
+  return held
+end
+
+local function loadLongLogs()
+  if not longLogs then
+    --@make longLogs long-logs.lua
+  end
+  return longLogs
+end
+
+-- The size of the record at an offset; nil if it is not a record.
+local function recordSize(value, at, flags)
+  local kind = flags % 8
+  if kind < 1 or kind > kindCount then return nil end
+  if flags == LOG then return smallLogBytes + smallEntryBytes * (string.byte(value, at + 4) or 0) end
+  if flags == LOG + LONG then return longLogBytes end
+  if kind == LOG or flags >= LONG then return nil end
+  return (flags % HELD >= WIDE and wideBytes or cellBytes) + (flags >= HELD and lotsBytes or 0)
+end
+
+-- Splits a value into records. Returns nil if it is not made of records.
+local function recordsOf(value)
+  local records, at, last = {}, 1, #value
+  while at <= last do
+    local tag = last - at >= 4 and unpackNumbers('<I4', value, at) or 0
+    local flags = tag % 256
+    local size = recordSize(value, at, flags)
+    if not size or at + size - 1 > last then return nil end
+    local record = { id = floor(tag / 256), kind = flags % 8, flags = flags, bytes = string.sub(value, at, at + size - 1) }
+    if flags == LOG + LONG then
+      record.long = loadLongLogs().read(record.bytes)
+      -- The entries follow the last record.
+      if record.long.offset < last then last = record.long.offset end
+    end
+    records[#records + 1] = record
+    at = at + size
+  end
+  return records, at - 1
+end
+
+-- Returns the value of a key, or its beginning if it is long, and a problem, if any.
+local function readValue(key)
+  if key <= cellKeys then return values[key] or '', true end
+  local value = redis.pcall('GETRANGE', KEYS[key], 0, firstBytes - 1)
+  if type(value) == 'table' then return '', true, notABucket end
+  return value, #value < firstBytes
+end
+
+local function loadKey(key)
+  local value, isWhole, problem = readValue(key)
+  local records, headBytes = recordsOf(value)
+  if not records and not isWhole then
+    value, isWhole = call('GET', KEYS[key]), true
+    records, headBytes = recordsOf(value)
+  end
+  local holder = {
+    name = KEYS[key],
+    value = value,
+    isWhole = isWhole,
+    problem = problem or not records and notABucket or nil,
+    records = records or {},
+    headBytes = headBytes,
+    buckets = {},
+    byId = {},
+  }
+  loaded[key] = holder
+  return holder
+end
+
+local function readLots(bytes)
+  local lots = {}
+  lots.earlier, lots.heldEarlier, lots.later, lots.heldLater = unpackNumbers('<dddd', bytes, #bytes - lotsBytes + 1)
+  return lots
+end
+
+-- Reads the record of a band into its bucket.
+local function readRecord(bucket, band, record, holder)
+  if band.algorithm.open then
+    bucket.first = band.algorithm.open(record, holder)
+    return
+  end
+  local wide, _ = record.flags % HELD >= WIDE, nil
+  _, bucket.first, bucket.second, bucket.third, bucket.fourth =
+    unpackNumbers(wide and '<I4dddd' or band.format, record.bytes)
+  if record.flags < HELD then return end
+  local lots = readLots(record.bytes)
+  loadHeld()
+  bucket.first, bucket.second, bucket.third, bucket.fourth =
+    held.dropEnded(lots, band, now, bucket.first, bucket.second, bucket.third, bucket.fourth)
+  if held.heldIn(lots) > 0 then bucket.lots = lots end
+end
+
+-- Returns the bucket of a band, or a problem if the value of its key is not made of buckets. `first` is nil in an unused bucket.
+local function openBucket(key, band)
+  local holder = loaded[key] or loadKey(key)
+  if holder.problem then return nil, holder.problem end
+  local bucket = holder.byId[band.id]
+  if not bucket then
+    bucket = { key = key }
+    holder.byId[band.id], holder.buckets[#holder.buckets + 1] = bucket, bucket
+    for _, record in ipairs(holder.records) do
+      if record.id == band.id then
+        record.isOwn = true
+        -- A bucket of another algorithm counts as unused.
+        if record.kind == band.kind then readRecord(bucket, band, record, holder) end
+      end
+    end
+    if not bucket.first and band.start then band.start(bucket) end
+  elseif bucket.band.kind ~= band.kind then bucket.first, bucket.lots = nil, nil end
+  bucket.band = band
+  return bucket
+end
+
+local function willWrite(key)
+  local holder = loaded[key]
+  if holder.isChanged then return end
+  holder.isChanged = true
+  changedKeys[#changedKeys + 1] = key
+end
+
+local function commit(bucket, first, second, third, fourth, fifth)
+  local band = bucket.band
+  willWrite(bucket.key)
+  if band.algorithm.apply then bucket.first = band.algorithm.apply(bucket.first, first, second, third, fourth, fifth)
+  else bucket.first, bucket.second, bucket.third, bucket.fourth = first, second, third, fourth end
+end
+
+-- The record of a bucket that is not a log and has no leased permits.
+local function packCell(band, first, second, third, fourth)
+  local fits = band.algorithm.fits
+  if not fits or fits(first, second, third, fourth) then return pack(band.format, band.tag, first, second, third, fourth) end
+  return pack('<I4dddd', band.tag + WIDE, first, second, third, fourth)
+end
+
+local function packBucket(bucket)
+  local band, lots, first, second, third, fourth =
+    bucket.band, bucket.lots, bucket.first, bucket.second, bucket.third, bucket.fourth
+  if band.algorithm.open then return band.algorithm.record(first, band) end
+  if not lots or held.heldIn(lots) == 0 then return packCell(band, first, second, third, fourth) end
+  return pack('<I4dddddddd', band.tag + WIDE + HELD, first, second, third, fourth,
+    lots.earlier, lots.heldEarlier, lots.later, lots.heldLater)
+end
+
+local function expiryOf(bucket)
+  local band, lots = bucket.band, bucket.lots
+  local expiresAt = band.algorithm.expiresAt(band, bucket.first, bucket.second, bucket.third, bucket.fourth)
+  return lots and max(expiresAt, held.refilledAt(lots, band)) or expiresAt
+end
+
+-- Writes a key: its buckets, then the records of other bands, which keep their expiry.
+local function writeKey(holder)
+  local parts, expiresAt, hasLong = {}, 0, false
+  for _, bucket in ipairs(holder.buckets) do
+    if bucket.first then
+      parts[#parts + 1] = packBucket(bucket)
+      hasLong = hasLong or type(parts[#parts]) == 'table'
+      expiresAt = max(expiresAt, expiryOf(bucket))
+    end
+  end
+  if expiresAt <= now then parts, hasLong = {}, false end
+  local expiry, own = expiryMs(expiresAt), #parts
+  for _, record in ipairs(holder.records) do
+    if not record.isOwn and #parts < maxRecords and (not record.long or longLogs.isRecent(record.long)) then
+      if record.long then record.long.holder = holder end
+      parts[#parts + 1] = record.long or record.bytes
+      hasLong = hasLong or record.long ~= nil
+    end
+  end
+  if #parts == 0 then return call('DEL', holder.name) end
+  if #parts > own then
+    local left = call('PTTL', holder.name) + (expiryOption == 'PXAT' and ceil(now / 1000) or 0)
+    expiry = own == 0 and left or max(expiry, left)
+  end
+  if hasLong then loadLongLogs().write(holder, parts, expiry) else setValue(holder.name, table.concat(parts), expiry) end
+end
+
+local function writeChanged()
+  for _, key in ipairs(changedKeys) do writeKey(loaded[key]) end
+end
