@@ -26,6 +26,7 @@ describe('the decision script', () => {
       'MGET',
       'PEXPIRE',
       'PEXPIREAT',
+      'PTTL',
       'SET',
       'SETRANGE',
       'TIME',

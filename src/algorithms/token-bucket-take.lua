@@ -31,13 +31,13 @@ for i = 1, isDone and count or 0 do
   at = at + 2
 end
 if isDone and isRefused then
-  -- A request that waits, or that no bucket can ever allow, needs the complete algorithm.
+  -- Requests that wait need the complete algorithm.
   isDone = value and numbers[offset + 2] == 0
   at = length + 1
   for i = 1, isDone and count or 0 do
     local terms = 4 * (first + i - 1)
     local tag, whole, fraction, writtenAt, window = unpackNumbers('<I4i5I6I7I6', value, 28 * i - 27)
-    isDone = tag == numbers[terms + 1] and window == numbers[terms + 4] and now >= writtenAt
+    isDone = tag == numbers[terms + 1] and window == numbers[terms + 4] and now >= writtenAt and whole >= 0
     if not isDone then break end
     results[at + 1], results[at + 2], results[at + 3] = whole, fraction, writtenAt
     at = at + 3

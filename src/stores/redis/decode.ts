@@ -112,9 +112,9 @@ function readRefused(reader: Reader, operation: Operation, applied: readonly Cha
     const at = reader.at
     reader.at += 3
     const state = [numbers[at] as number, numbers[at + 1] as number, numbers[at + 2] as number, band.windowTicks]
-    const isSound =
-      Number.isSafeInteger(state[0]) && isCount(state[1] as number) && isCount(state[2] as number) && isSteady(band)
-    if (!isSound || (state[1] as number) >= band.windowTicks || (state[2] as number) > now) throw malformedReply('state')
+    const [whole = unset, fraction = unset, writtenAt = unset] = state
+    const isSound = isCount(whole) && isCount(fraction) && isCount(writtenAt)
+    if (!isSound || fraction >= band.windowTicks || writtenAt > now || !isSteady(band)) throw malformedReply('state')
     const result = resultOf(band, state, permits, now)
     // A band that would have allowed is not charged, so its result is that of zero permits.
     bands.push(result.allowed ? resultOf(band, state, 0, now) : result)
@@ -126,6 +126,8 @@ function readRefused(reader: Reader, operation: Operation, applied: readonly Cha
     ? { granted: false, now, bands, states }
     : { granted: false, now, bands, applied, states }
 }
+
+const unset = Number.NaN
 
 const isSteady = ({ algorithm, refill }: Band): boolean => algorithm === 'TOKEN_BUCKET' && refill === 'STEADY'
 

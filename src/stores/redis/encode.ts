@@ -106,20 +106,24 @@ function numberKeys(batch: readonly Operation[], names: Names): Buckets {
 }
 
 function addItem(buckets: Buckets, firstUses: number[], name: string, layout: GroupLayout, index: number): void {
-  const { shares, itemNumbers } = buckets
-  const { hasLog } = layout
-  const keys = hasLog ? buckets.logs : buckets.cells
-  let key = keys.get(name)
-  if (key === undefined) {
-    key = keys.size + 1
-    keys.set(name, key)
-    if (!hasLog) firstUses[key] = index
-  } else if (!hasLog) {
+  const { cells, logs, shares, itemNumbers } = buckets
+  const firstBand = firstBandOf(buckets, layout)
+  const known = cells.get(name)
+  if (known !== undefined) {
     shares[index] = true
-    shares[firstUses[key] as number] = true
+    shares[firstUses[known] as number] = true
+    itemNumbers.push(known, firstBand)
+  } else if (layout.hasLog || (logs.size > 0 && logs.has(name))) {
+    const log = logs.get(name) ?? logs.size + 1
+    logs.set(name, log)
+    shares[index] = true
+    itemNumbers.push(-log, firstBand)
+  } else {
+    const cell = cells.size + 1
+    cells.set(name, cell)
+    firstUses[cell] = index
+    itemNumbers.push(cell, firstBand)
   }
-  if (hasLog) shares[index] = true
-  itemNumbers.push(hasLog ? -key : key, firstBandOf(buckets, layout))
 }
 
 function firstBandOf({ firstBands, terms }: Buckets, layout: GroupLayout): number {

@@ -3,6 +3,7 @@ import type { BucketGroup, Charge } from '../../core/bucket-store.js'
 import { FluxGateError } from '../../core/errors.js'
 import type { AlgorithmName, Band } from '../../core/rule.js'
 import { band, chargeOf, group } from '../../testing/fixtures.js'
+import { Layouts } from './bucket-keys.js'
 import { decode, newEdit } from './decode.js'
 import { encode } from './encode.js'
 import type { Names, Operation } from './operation.js'
@@ -14,7 +15,7 @@ const asked = (rule: BucketGroup, key: string, given: Partial<Charge> = {}): Cha
   chargeOf(rule, key, { permits: 2, maxWaitTicks: 3, ...given })
 const names: Names = {
   prefix: 'p',
-  layouts: new WeakMap(),
+  layouts: new Layouts(),
   overrideOf: (rule, key) => ({
     hash: `hash/${rule.ruleId}/${key}`,
     otherwise: key === 'a' ? Buffer.of(2) : Buffer.of(),
@@ -31,16 +32,26 @@ function numbersOf(batch: readonly Operation[], now = 7): { keys: readonly strin
 const doublesOf = (bytes: Buffer): number[] =>
   Array.from({ length: bytes.length / 8 }, (_, i) => bytes.readDoubleLE(i * 8))
 
+/** The Redis key and, per band, the numbers that the script receives. */
+const nameOf = (rule: BucketGroup, key: string): string => `p:{${key}}${names.layouts.of(rule).suffix}`
+const termsOf = (rule: BucketGroup): readonly number[] => names.layouts.of(rule).terms
+
 describe('the encoded batch', () => {
   const cell = bandOf('cell')
   const log = bandOf('log', 'SLIDING_WINDOW_LOG')
   const [one, two] = [ruleOf('one', cell), ruleOf('two', log, bandOf('cell2'))]
 
-  it('combines equal charges of separate buckets into one run', () => {
+  it('describes a band by its tag, capacity, tokens and window', () => {
+    const [id] = names.layouts.of(one).ids
+    expect(termsOf(one)).toEqual([(id as number) * 256 + 1, 10, 5, 1_000_000])
+    expect(termsOf(two).map((term) => term % 256)).toEqual([5, 10, 5, 1_000_000 % 256, 1, 10, 5, 1_000_000 % 256])
+  })
+
+  it('combines equal charges of separate keys into one run', () => {
     expect(numbersOf([charge(asked(one, 'a')), charge(asked(one, 'b'))])).toEqual({
-      keys: ['p:{a}:set:one:1:cell', 'p:{b}:set:one:1:cell'],
-      // now, keys that are not logs, bands, entries; the band; run, decisions, bands of each, first key; permits, maxWaitTicks, band.
-      numbers: [7, 2, 1, 1, ...[1, 10, 5, 1_000_000], ...[7, 2, 1, 1], ...[2, 3, 1]],
+      keys: [nameOf(one, 'a'), nameOf(one, 'b')],
+      // now, keys without logs, bands, entries; the band; run, decisions, items of each, first key; permits, maxWaitTicks, first band, bands.
+      numbers: [7, 2, 1, 1, ...termsOf(one), ...[7, 2, 1, 1], ...[2, 3, 1, 1]],
     })
   })
 
@@ -54,13 +65,13 @@ describe('the encoded batch', () => {
       charge(asked(three, 'e'), asked(one, 'e')),
       charge(),
     ])
-    expect(keys).toHaveLength(9)
-    expect(numbers.slice(0, 4)).toEqual([7, 9, 2, 5])
-    expect(numbers.slice(4 + 8)).toEqual([
-      ...[7, 1, 1, 1, 2, 3, 1],
-      ...[7, 1, 1, 2, 1, 3, 1],
-      ...[7, 1, 1, 3, 2, 9, 1],
-      ...[7, 2, 3, 4, ...[2, 3, 1], ...[2, 3, 2], ...[2, 3, 1]],
+    expect(keys).toHaveLength(7)
+    expect(numbers.slice(0, 4 + 12)).toEqual([7, 7, 3, 5, ...termsOf(one), ...termsOf(three)])
+    expect(numbers.slice(4 + 12)).toEqual([
+      ...[7, 1, 1, 1, ...[2, 3, 1, 1]],
+      ...[7, 1, 1, 2, ...[1, 3, 1, 1]],
+      ...[7, 1, 1, 3, ...[2, 9, 1, 1]],
+      ...[7, 2, 2, 4, ...[2, 3, 2, 2], ...[2, 3, 1, 1]],
       ...[7, 1, 0, 1],
     ])
   })
@@ -73,18 +84,11 @@ describe('the encoded batch', () => {
       { type: 'REFUND', items: [refund, { ...refund, grantedAt: [1, 1] }] },
     ]
     const { keys, args, lookups } = encode(batch, names, 7, edit)
-    expect(keys).toEqual([
-      'p:{a}:set:one:1:cell',
-      'p:{a}:set:two:1:cell2',
-      'last edit',
-      'p:{a}:set:two:1:log',
-      'hash/two/a',
-      'hash/two/a',
-    ])
-    // Per lookup: operation, position of the first band, bands, number of the first band, first key. A refund with grantedAt needs none.
+    expect(keys).toEqual([nameOf(one, 'a'), 'last edit', nameOf(two, 'a'), 'hash/two/a', 'hash/two/a'])
+    // Per lookup: operation, item, first band, bands, key. A refund with grantedAt needs none.
     const [, known, looks, ...texts] = args
     expect(known).toBe('known')
-    expect(doublesOf(looks as Buffer)).toEqual([0, ...[1, 2, 2, 2, 4], ...[2, 1, 2, 2, 4]])
+    expect(doublesOf(looks as Buffer)).toEqual([0, ...[1, 2, 2, 2, 3], ...[2, 1, 2, 2, 3]])
     expect(texts).toEqual(['a', 'a', Buffer.of(2), Buffer.of(2)])
     expect(lookups).toEqual([
       { operation: batch[0], item: 1, otherwise: Buffer.of(2) },
@@ -92,26 +96,20 @@ describe('the encoded batch', () => {
     ])
   })
 
-  it('contains each key once with logs last, and no shared buckets in runs', () => {
+  it('contains each key once with logs last, and no shared keys in runs', () => {
     const { keys, numbers } = numbersOf([
       charge(asked(two, 'a')),
       charge(asked(one, 'a')),
       charge(asked(one, 'b'), asked(one, 'a')),
       charge(asked(one, 'c')),
     ])
-    expect(keys).toEqual([
-      'p:{a}:set:two:1:cell2',
-      'p:{a}:set:one:1:cell',
-      'p:{b}:set:one:1:cell',
-      'p:{c}:set:one:1:cell',
-      'p:{a}:set:two:1:log',
-    ])
-    expect(numbers.slice(0, 4)).toEqual([7, 4, 3, 4])
+    expect(keys).toEqual([nameOf(one, 'a'), nameOf(one, 'b'), nameOf(one, 'c'), nameOf(two, 'a')])
+    expect(numbers.slice(0, 4)).toEqual([7, 3, 3, 4])
     expect(numbers.slice(4 + 12)).toEqual([
-      ...[0, 2, ...[2, 3, 5, 1], ...[2, 3, 1, 2]],
-      ...[0, 1, ...[2, 3, 2, 3]],
-      ...[0, 2, ...[2, 3, 3, 3], ...[2, 3, 2, 3]],
-      ...[7, 1, 1, 4, ...[2, 3, 3]],
+      ...[1, 1, ...[2, 3, 0, 4, 1, 2]],
+      ...[1, 1, ...[2, 3, 0, 1, 3, 1]],
+      ...[1, 2, ...[2, 3, 0, 2, 3, 1], ...[2, 3, 0, 1, 3, 1]],
+      ...[7, 1, 1, 3, ...[2, 3, 3, 1]],
     ])
   })
 
@@ -125,12 +123,12 @@ describe('the encoded batch', () => {
       { type: 'BACKDATE', items: [{ group: one, key: 'f', from: 88, instants: [77] }] },
     ])
     expect(numbers.slice(8)).toEqual([
-      ...[1, 1, 1, 2, 3, 1, 1, 1, 1, -1],
-      ...[3, 1, 1, 4, 0, 0, 1, 2, 1, 99],
-      ...[3, 1, 1, 4, 0, 0, 1, 3, 1, -1],
-      ...[6, 1, 1, 0, 0, 0, 1, 4, 1, -1],
-      ...[2, 1, 1, 0, 3, 0, 1, 5, 1, -1],
-      ...[8, 1, 1, 88, 0, 0, 1, 6, 1, 77],
+      ...[1, 1, ...[2, 3, 1, 1, 1, 1]],
+      ...[3, 1, ...[4, 0, 0, 2, 1, 1], 99],
+      ...[3, 1, ...[4, 0, 0, 3, 1, 1], -1],
+      ...[6, 1, ...[0, 0, 0, 4, 1, 1]],
+      ...[2, 1, ...[0, 3, 0, 5, 1, 1]],
+      ...[8, 1, ...[88, 0, 0, 6, 1, 1], 77],
     ])
   })
 })
@@ -146,8 +144,8 @@ describe('the decoded reply', () => {
   const rule = ruleOf('rule', bandOf('a'), bandOf('b'))
 
   it('has one result per operation in order, and an error concerns only its own operation', () => {
-    const granted = [1, ...[0, 0.5, 8, 200], ...[0, 0, 9, 100]]
-    const rejected = [0, ...[40, 0, 0, 200, 4, 1, 2, 3, 4], ...[-1, 0, 9, 100, 0, 0, 0, 0, 0]]
+    const granted = [1, ...[0, 0, 9, 100], ...[0, 0.5, 8, 200]]
+    const rejected = [0, ...[-1, 0, 9, 100, 0, 0, 0, 0, 0], ...[40, 0, 0, 200, 4, 1, 2, 3, 4]]
     const reply = [
       bytes(50, ...granted, 2, ...rejected, 1, ...rejected, 1, ...[0, 0, 1, 2], ...[0, 0, 1, 2]),
       Buffer.from('key holds something that is not a bucket'),
@@ -176,7 +174,7 @@ describe('the decoded reply', () => {
       code: 'FLUXGATE_BUCKET_INVALID',
       message: 'The bucket store could not decide: key holds something that is not a bucket.',
     })
-    // Bands come from the last to the first, each with its state.
+    // Each band is followed by its state.
     expect(third).toMatchObject({ granted: false, states: [undefined, [1, 2, 3, 4]] })
     expect(third).toMatchObject({
       bands: [{ allowed: false, retryAfter: Number.POSITIVE_INFINITY }, { retryAfter: 40 }],
@@ -190,6 +188,23 @@ describe('the decoded reply', () => {
     expect(decode([charge(asked(ruleOf('r', bandOf('a')), 'a'))], bytes(50, 3, 9, 100))).toEqual([
       { granted: true, now: 50, bands: [{ allowed: true, delay: 0, retryAfter: 0, remaining: 9, resetAt: 100 }] },
     ])
+  })
+
+  it('has only the buckets of token buckets that deny, from which their results are computed', () => {
+    const [answer] = decode([charge(asked(rule, 'a'))], bytes(500_000, 4, ...[1, 0, 400_000], ...[0, 250_000, 500_000]))
+    expect(answer).toEqual({
+      granted: false,
+      now: 500_000,
+      bands: [
+        // Half a permit has been refilled: one is left, which is not enough for two.
+        { allowed: false, delay: 0, retryAfter: 100_000, remaining: 1, resetAt: 2_200_000 },
+        { allowed: false, delay: 0, retryAfter: 350_000, remaining: 0, resetAt: 2_450_000 },
+      ],
+      states: [
+        [1, 0, 400_000, 1_000_000],
+        [0, 250_000, 500_000, 1_000_000],
+      ],
+    })
   })
 
   it('includes the previous timestamp of a bucket after the clock has stepped back', () => {
@@ -227,7 +242,12 @@ describe('the decoded reply', () => {
       'results of another decision': bytes(...granted, ...granted.slice(1)),
       'a time that is not a number': bytes(Number.NaN, 3, 9, 100),
       'a time with a fraction': bytes(50.5, 3, 9, 100),
-      'an unknown outcome': bytes(50, 4, 9, 100),
+      'an unknown outcome': bytes(50, 5, 9, 100),
+      'a denial by a bucket that allows': bytes(50, 4, ...[5, 0, 40]),
+      'a denial by a bucket of the future': bytes(50, 4, ...[0, 0, 60]),
+      'a denial by a bucket with too large a fraction': bytes(50, 4, ...[0, 1_000_000, 40]),
+      'a denial by a bucket that is not a number': bytes(50, 4, ...[Number.NaN, 0, 40]),
+      'a denial by part of a bucket': bytes(50, 4, ...[0, 0]),
       'permits below zero': bytes(50, 3, -9, 100),
       'permits with a fraction': bytes(50, 3, 9.5, 100),
       'permits beyond 2⁵³': bytes(50, 3, 2 ** 53, 100),

@@ -12,6 +12,7 @@ import { manualClock } from '../../../src/testing/manual-clock.js'
 import { randomBand, randomCharges, randomPause } from '../../../src/testing/random-charges.js'
 import { commandCounts, countCalls } from '../../fixtures/command-counts.js'
 import { randomSeed } from '../../fixtures/random-seed.js'
+import { redisKeyOf } from '../../fixtures/redis-key-of.js'
 import { type RedisServer, startRedis } from '../../servers/redis-server.js'
 import { freshPrefix } from '../../servers/shared-redis.js'
 
@@ -96,14 +97,15 @@ describe('decisions of one turn', () => {
 describe('a value that is not a bucket', () => {
   const prefix = 'broken'
   const algorithms = ['TOKEN_BUCKET', 'FIXED_WINDOW', 'SLIDING_WINDOW_LOG'] as const
+  const nameOf = (key: string) => redisKeyOf(prefix, group('rule', []), key)
 
   it.each(algorithms)(
     '%s: fails its own decision and no other of the same call, until it is reset',
     async (algorithm) => {
-      for (const garbage of ['garbage', 'x'.repeat(32), 'x'.repeat(34), 'x'.repeat(5_000)]) {
+      for (const garbage of ['garbage', 'x'.repeat(28), 'x'.repeat(29), 'x'.repeat(56), 'x'.repeat(5_000)]) {
         const store = open({ prefix, cachedRejections: false })
         const one = group('rule', [band({ algorithm, capacity: 5 })])
-        await client.set(`${prefix}:{bad}:set:rule:1:band`, garbage)
+        await client.set(nameOf('bad'), garbage)
         const asked = ['before', 'bad', 'after'].map((key) => store.charge([chargeOf(one, key)], false))
         const [before, bad, after] = await Promise.allSettled([
           ...asked,
@@ -114,7 +116,7 @@ describe('a value that is not a bucket', () => {
           status: 'rejected',
           reason: {
             code: 'FLUXGATE_BUCKET_INVALID',
-            message: `The bucket store could not decide: ${prefix}:{bad}:set:rule:1:band holds something that is not a bucket.`,
+            message: `The bucket store could not decide: ${nameOf('bad')} holds something that is not a bucket.`,
           },
         })
         // The failed decision charged nothing.
@@ -129,7 +131,7 @@ describe('a value that is not a bucket', () => {
   it.each(algorithms)('%s: if empty, affects no other key', async (algorithm) => {
     const store = open({ prefix, cachedRejections: false })
     const one = group('rule', [band({ algorithm, capacity: 5 })])
-    await client.set(`${prefix}:{empty}:set:rule:1:band`, '')
+    await client.set(nameOf('empty'), '')
     const [, other] = await Promise.allSettled(
       ['empty', 'other'].map((key) => store.charge([chargeOf(one, key)], false)),
     )
@@ -142,7 +144,7 @@ describe('a value that is not a bucket', () => {
   it.each(algorithms)('%s: of another type affects no other key and is removed by a reset', async (algorithm) => {
     const store = open({ prefix, cachedRejections: false })
     const one = group('rule', [band({ algorithm, capacity: 5 })])
-    await client.rpush(`${prefix}:{list}:set:rule:1:band`, 'a', 'b')
+    await client.rpush(nameOf('list'), 'a', 'b')
     const [list, other] = await Promise.allSettled(
       ['list', 'other'].map((key) => store.charge([chargeOf(one, key)], false)),
     )

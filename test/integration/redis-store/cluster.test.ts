@@ -14,6 +14,7 @@ import { manualClock } from '../../../src/testing/manual-clock.js'
 import { referenceStore } from '../../../src/testing/models/reference-store.js'
 import { randomBand, randomCharges, randomPause } from '../../../src/testing/random-charges.js'
 import { randomSeed } from '../../fixtures/random-seed.js'
+import { redisKeyOf } from '../../fixtures/redis-key-of.js'
 import { inOneSlot } from '../../fixtures/same-slot.js'
 import { type Cluster, startCluster } from '../../servers/cluster.js'
 import { freshPrefix } from '../../servers/shared-redis.js'
@@ -146,7 +147,7 @@ describe('decisions in several slots', () => {
     const prefix = freshPrefix()
     const store = open({ prefix })
     const [fine, broken] = [chargeOf(group('fine', [band()]), 'alice'), chargeOf(group('broken', [band()]), 'bob')]
-    await ioredis.set(`${prefix}:{bob}:set:broken:1:band`, 'garbage', 'PX', 60_000)
+    await ioredis.set(redisKeyOf(prefix, broken.group, 'bob'), 'garbage', 'PX', 60_000)
     await expect(store.charge([fine, broken], false)).rejects.toMatchObject({ code: 'FLUXGATE_BUCKET_INVALID' })
     expect(await remaining(store, fine)).toBe(10)
   })

@@ -1,6 +1,6 @@
 /** Generated from consume.lua by scripts/assemble-lua.mjs; do not edit. */
 export const consumeScript = {
-  sha: '4ed9a164bb35f602ad5b5a703bf8fd33397f7aae',
+  sha: '756c42b16204e7ff097b479964aaca357ed7a4c2',
   source: `local RUN = 7
 local FAILED, ALLOWED, REFUSED = 2, 3, 4
 local TOKEN_BUCKET = 1
@@ -92,7 +92,7 @@ at = length + 1
 for i = 1, isDone and count or 0 do
 local terms = 4 * (first + i - 1)
 local tag, whole, fraction, writtenAt, window = unpackNumbers('<I4i5I6I7I6', value, 28 * i - 27)
-isDone = tag == numbers[terms + 1] and window == numbers[terms + 4] and now >= writtenAt
+isDone = tag == numbers[terms + 1] and window == numbers[terms + 4] and now >= writtenAt and whole >= 0
 if not isDone then break end
 results[at + 1], results[at + 2], results[at + 3] = whole, fraction, writtenAt
 at = at + 3
