@@ -30,18 +30,23 @@ export class Script {
     keys: readonly string[],
     args: readonly (string | Buffer)[],
   ): Promise<unknown> {
-    const call = [String(keys.length), ...keys, ...args]
+    // A copy per attempt would take as long as encoding the command.
+    const command = ['EVALSHA', this.#lua.sha, String(keys.length)] as (string | Buffer)[]
+    for (let i = 0; i < keys.length; i++) command.push(keys[i] as string)
+    for (let i = 0; i < args.length; i++) command.push(args[i] as string | Buffer)
     for (;;) {
       const loading = this.#loading.get(route)
       if (loading !== undefined) await loading.catch(() => {})
       try {
-        return await connection.call(keys[0] as string, ['EVALSHA', this.#lua.sha, ...call], true)
+        return await connection.call(keys[0] as string, command, true)
       } catch (error) {
         if (!isNoScript(error)) throw error
       }
       // The loop ends: each iteration means that another call has sent the source and finished.
-      if (!this.#loading.has(route))
-        return this.#load(route, connection.call(keys[0] as string, ['EVAL', this.#lua.source, ...call], true))
+      if (!this.#loading.has(route)) {
+        const load = ['EVAL', this.#lua.source, ...command.slice(2)]
+        return this.#load(route, connection.call(keys[0] as string, load, true))
+      }
     }
   }
 

@@ -154,7 +154,9 @@ describe('the ids of the bands of a rule', () => {
       ['api', 'logout', '0'],
       ['web', 'login', '0'],
     ] as const
-    expect(new Set(tuples.map(([set, rule, generation]) => layouts.of(groupOf(set, rule, generation, 'a')).ids[0])).size).toBe(4)
+    expect(
+      new Set(tuples.map(([set, rule, generation]) => layouts.of(groupOf(set, rule, generation, 'a')).ids[0])).size,
+    ).toBe(4)
   })
 
   it('differ even if the digests of the labels do not', () => {

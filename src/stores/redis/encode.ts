@@ -1,10 +1,10 @@
 /** Encodes the input of the script. consume.lua describes the layout. */
-import { endianness } from 'node:os'
 import type { Charge, Refund, Settlement } from '../../core/bucket-store.js'
 import { type GroupLayout, hashTagOf, plainKey } from './bucket-keys.js'
 import type { Backdate, LastEdit, Lookup, Names, Operation } from './operation.js'
 import type { CachedCharge } from './overrides/override-cache.js'
 
+const termsPerBand = 4
 const run = 7
 const codes: Readonly<Record<Operation['type'], number>> = {
   CHARGE: 1,
@@ -34,11 +34,12 @@ export function encode(batch: readonly Operation[], names: Names, now: number, e
   const entries: Entries = { numbers: [], count: 0, cellKeys: keys.length, at: 0, run: undefined, runAt: 0 }
   for (let index = 0; index < batch.length; index++) addEntry(entries, buckets, batch[index] as Operation, index)
   for (const key of logs.keys()) keys.push(key)
-  const first = [now, entries.cellKeys, buckets.terms.length / 4, entries.count]
-  const args: (string | Buffer)[] = [littleEndian(first, buckets.terms, entries.numbers)]
+  const { terms } = buckets
+  const numbers = [now, entries.cellKeys, terms.length / termsPerBand, entries.count].concat(terms, entries.numbers)
+  const args: (string | Buffer)[] = [JSON.stringify(numbers)]
   if (buckets.mayOverride) args.push(edit.known)
   if (lookups.length > 0) {
-    args.push(littleEndian([namesOverrides ? 1 : 0], lookupNumbers(buckets, entries.cellKeys), []))
+    args.push(JSON.stringify([namesOverrides ? 1 : 0, ...lookupNumbers(buckets, entries.cellKeys)]))
     for (const { operation, item } of lookups) args.push((operation.items[item] as Operation['items'][number]).key)
     if (lookups.some(({ otherwise }) => otherwise.length > 0)) for (const { otherwise } of lookups) args.push(otherwise)
     keys.push(...buckets.hashes)
@@ -129,7 +130,7 @@ function addItem(buckets: Buckets, firstUses: number[], name: string, layout: Gr
 function firstBandOf({ firstBands, terms }: Buckets, layout: GroupLayout): number {
   const known = firstBands.get(layout)
   if (known !== undefined) return known
-  const first = terms.length / 4 + 1
+  const first = terms.length / termsPerBand + 1
   firstBands.set(layout, first)
   for (const term of layout.terms) terms.push(term)
   return first
@@ -247,13 +248,4 @@ function instantOf(operation: Operation, index: number, band: number): number {
   if (operation.type === 'BACKDATE') return operation.items[index]?.instants[band] ?? unset
   if (operation.type === 'REFUND') return operation.items[index]?.grantedAt?.[band] ?? unset
   return operation.type === 'SETTLE' ? (operation.items[index] as Settlement).ending : unset
-}
-
-function littleEndian(first: readonly number[], second: readonly number[], third: readonly number[]): Buffer {
-  const doubles = new Float64Array(first.length + second.length + third.length)
-  doubles.set(first)
-  doubles.set(second, first.length)
-  doubles.set(third, first.length + second.length)
-  const bytes = Buffer.from(doubles.buffer)
-  return endianness() === 'LE' ? bytes : bytes.swap64()
 }

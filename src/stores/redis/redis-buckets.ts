@@ -54,9 +54,11 @@ interface Job {
   readonly reject: (error: unknown) => void
 }
 
-/** Maximum weight of one call: about a quarter of a millisecond of server time. A step of a log costs as much as several others. */
+/** Maximum weight of one call: about a third of a millisecond of server time. A log costs as much as several other buckets. */
 const maxWeight = 128
 const logWeight = 8
+/** Bands share a key, so several of them cost as much as one. */
+const bandsPerWeight = 4
 
 /** How long `close` waits for calls in flight. */
 const closeTimeoutMs = 250
@@ -193,7 +195,7 @@ export class RedisBuckets implements LeasingStore {
     let hasOverrides = false
     for (const { group } of operation.items) {
       if (group.hasOverrides) hasOverrides = true
-      weight += layouts.of(group).hasLog ? logWeight : 1
+      weight += layouts.of(group).hasLog ? logWeight : Math.ceil(group.bands.length / bandsPerWeight)
     }
     this.#inFlight += 1
     // Operations of different cluster slots cannot share a call.

@@ -66,7 +66,7 @@ describe('decisions of one turn', () => {
       'wide',
       Array.from({ length: 8 }, (_, i) => band({ label: `b${i}` })),
     )
-    const wides = identities(33).map((key) => chargeOf(wide, key))
+    const wides = identities(129).map((key) => chargeOf(wide, key))
     expect(await countCalls(server, ['evalsha'], () => ask(store, wides))).toEqual({ evalsha: 3 })
   })
 

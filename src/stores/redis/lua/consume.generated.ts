@@ -1,17 +1,13 @@
 /** Generated from consume.lua by scripts/assemble-lua.mjs; do not edit. */
 export const consumeScript = {
-  sha: '756c42b16204e7ff097b479964aaca357ed7a4c2',
+  sha: '785736a5bd1de1db116b3ea82990a7ae2b67d17c',
   source: `local RUN = 7
 local FAILED, ALLOWED, REFUSED = 2, 3, 4
 local TOKEN_BUCKET = 1
 local call, pack, unpackNumbers = redis.call, struct.pack, struct.unpack
 local floor, ceil, format, rep = math.floor, math.ceil, string.format, string.rep
 local exactLimit = 9007199254740992
-local input = ARGV[1]
-local unpackLimit = 4000
-local inputLength = #input / 8
-local numbers = { unpackNumbers('<' .. rep('d', inputLength < unpackLimit and inputLength or unpackLimit), input) }
-for from = unpackLimit, inputLength - 1 do numbers[from + 1] = unpackNumbers('<d', input, from * 8 + 1) end
+local numbers = cjson.decode(ARGV[1])
 local now, cellKeys, bandCount, entryCount = numbers[1], numbers[2], numbers[3], numbers[4]
 local position = 4 + 4 * bandCount
 local expiryOption, expiryBase, expiryMargin = 'PXAT', 0, 0
@@ -21,11 +17,12 @@ local time = call('TIME')
 now = time[1] * 1000000 + time[2]
 end
 local values = cellKeys > 0 and call('MGET', unpack(KEYS, 1, cellKeys))
-local lookups, found = 0, nil
+local places, lookups, found
 if ARGV[2] then
 local edit = values[cellKeys] or ''
 if edit ~= ARGV[2] then return { 'STALE', edit } end
-lookups = ARGV[3] and (#ARGV[3] - 8) / 40 or 0
+places = cjson.decode(ARGV[3] or '[0]')
+lookups = (#places - 1) / 5
 local hashes = #KEYS - lookups
 if ARGV[4 + lookups] then found = {} end
 for i = 1, lookups do
@@ -901,7 +898,7 @@ end
 local function loadKey(key)
 local value, isWhole, problem = readValue(key)
 local records, headBytes = recordsOf(value)
-if not records and not isWhole then
+if not isWhole and (not records or headBytes == #value) then
 value, isWhole = call('GET', KEYS[key]), true
 records, headBytes = recordsOf(value)
 end
@@ -1021,7 +1018,7 @@ applied = (function()
 local LIMIT, ALLOW = 1, 2
 local nowMs, lastBand = now / 1000, bandCount
 local keyNumbers = {}
-if unpackNumbers('<d', ARGV[3]) == 1 then
+if places[1] == 1 then
 for i, name in ipairs(KEYS) do keyNumbers[name] = i end
 end
 local function keyNumberOf(name)
@@ -1110,7 +1107,7 @@ local value, action, at, expiresAt = overrideAt(i)
 if value then
 applied[#applied + 1] = i - 1
 applied[#applied + 1] = value
-local number, item, first, count, key = unpackNumbers('<ddddd', ARGV[3], i * 40 - 31)
+local number, item, first, count, key = unpack(places, 5 * i - 3, 5 * i + 1)
 local replacement = { key = key, first = first, count = 0, rule = { key = key, first = first, count = count } }
 if action == LIMIT then
 local limit = limitOf(value, at, first, count)
@@ -1440,6 +1437,7 @@ if items then key = key + items end
 end
 end
 if slowPath then slowPath.finish() end
+local unpackLimit = 4000
 local packedLength = length < unpackLimit and length or unpackLimit
 local packed = pack('<' .. rep('d', packedLength), unpack(results, 1, packedLength))
 for from = unpackLimit + 1, length do packed = packed .. pack('<d', results[from]) end

@@ -4,7 +4,7 @@
 -- KEYS     each key of the batch once. A key contains the buckets of one rule and one identity, as described in values.lua.
 --          First the keys of rules without logs and, if a rule has overrides, the key of the last edit; then the keys of
 --          rules with a log; then one override hash per lookup
--- ARGV[1]  little-endian doubles:
+-- ARGV[1]  a JSON array of numbers. Clients encode commands without bytes faster, and most batches have few numbers:
 --            now (ticks; negative: use the server's clock), number of keys before the first with a log, of bands, of entries
 --            per band: tag, capacity, tokens, window; the bands of a rule are consecutive
 --            per entry: its type, followed by
@@ -17,7 +17,7 @@
 --                  per band, only for REFUND, SETTLE and BACKDATE: a tick (REFUND: when granted, negative: now; SETTLE: the
 --                    end of the lease; BACKDATE: the new timestamp, negative: unchanged)
 -- ARGV[2…] only if a rule has overrides: the last edit that the caller knows; then the lookups (overrides.lua)
--- Result   doubles as above; if operations failed, a list of these doubles and one message per failed operation, in order:
+-- Result   little-endian doubles; if operations failed, a list of these doubles and one message per failed operation, in order:
 --            now; then per decision:
 --            ALLOWED   all bands allow without delay; per band: remaining, resetAt
 --            REFUSED   token buckets of one rule deny; per band, the bucket: whole, fraction, at. The caller computes the rest
@@ -41,12 +41,7 @@ local exactLimit = 9007199254740992
 
 -- Read
 
-local input = ARGV[1]
--- Lua limits the number of values that one call can return or receive.
-local unpackLimit = 4000
-local inputLength = #input / 8
-local numbers = { unpackNumbers('<' .. rep('d', inputLength < unpackLimit and inputLength or unpackLimit), input) }
-for from = unpackLimit, inputLength - 1 do numbers[from + 1] = unpackNumbers('<d', input, from * 8 + 1) end
+local numbers = cjson.decode(ARGV[1])
 local now, cellKeys, bandCount, entryCount = numbers[1], numbers[2], numbers[3], numbers[4]
 local position = 4 + 4 * bandCount
 -- Expiry of keys. If the caller provides the time, the server's clock may be ahead of it, so keys are kept a day longer.
@@ -60,12 +55,13 @@ end
 local values = cellKeys > 0 and call('MGET', unpack(KEYS, 1, cellKeys))
 
 -- The overrides that were found, by index of their lookup; or true if only overrides of address ranges may apply.
-local lookups, found = 0, nil
+local places, lookups, found
 if ARGV[2] then
   -- The caller's cached overrides are valid for one edit. After another edit the caller must encode the batch again.
   local edit = values[cellKeys] or ''
   if edit ~= ARGV[2] then return { 'STALE', edit } end
-  lookups = ARGV[3] and (#ARGV[3] - 8) / 40 or 0
+  places = cjson.decode(ARGV[3] or '[0]')
+  lookups = (#places - 1) / 5
   local hashes = #KEYS - lookups
   if ARGV[4 + lookups] then found = {} end
   for i = 1, lookups do
@@ -118,6 +114,8 @@ end
 if slowPath then slowPath.finish() end
 
 -- Packed as bytes: Redis would truncate numbers to integers, and clients parse a list of numbers slowly.
+-- Lua limits the number of values that one call can receive.
+local unpackLimit = 4000
 local packedLength = length < unpackLimit and length or unpackLimit
 local packed = pack('<' .. rep('d', packedLength), unpack(results, 1, packedLength))
 for from = unpackLimit + 1, length do packed = packed .. pack('<d', results[from]) end

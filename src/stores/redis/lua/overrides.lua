@@ -1,7 +1,7 @@
 -- Finds the keys and bands that replace those of overridden identities, so that the operations need no knowledge of overrides.
 -- Runs before them, and only if an override may apply. `found` contains the overrides by index of the lookup.
 --
--- ARGV[3]   doubles: 1 if an operation uses the key of an override directly, else 0; then per lookup: the number of its
+-- ARGV[3]   a JSON array of numbers: 1 if an operation uses the key of an override directly, else 0; then per lookup: the number of its
 --           decision, of its item there, of its first band, its number of bands, and its key
 -- ARGV[4…]  the identity of each lookup; then, if any is an address in a range with an override, that override per lookup, or ''
 -- Result    per override that applies: the index of its lookup from 0, and the override
@@ -12,7 +12,7 @@ local nowMs, lastBand = now / 1000, bandCount
 
 -- Numbers of added keys by name; of declared keys too if the key of an override may be among them.
 local keyNumbers = {}
-if unpackNumbers('<d', ARGV[3]) == 1 then
+if places[1] == 1 then
   for i, name in ipairs(KEYS) do keyNumbers[name] = i end
 end
 
@@ -117,7 +117,7 @@ for i = 1, lookups do
   if value then
     applied[#applied + 1] = i - 1
     applied[#applied + 1] = value
-    local number, item, first, count, key = unpackNumbers('<ddddd', ARGV[3], i * 40 - 31)
+    local number, item, first, count, key = unpack(places, 5 * i - 3, 5 * i + 1)
     local replacement = { key = key, first = first, count = 0, rule = { key = key, first = first, count = count } }
     if action == LIMIT then
       local limit = limitOf(value, at, first, count)

@@ -79,7 +79,7 @@ local function recordsOf(value)
   return records, at - 1
 end
 
--- Returns the value of a key, or its beginning if it is long, and a problem, if any.
+-- Returns the value of a key, or its beginning if it is long; whether it is the whole value; and a problem, if any.
 local function readValue(key)
   if key <= cellKeys then return values[key] or '', true end
   local value = redis.pcall('GETRANGE', KEYS[key], 0, firstBytes - 1)
@@ -90,7 +90,8 @@ end
 local function loadKey(key)
   local value, isWhole, problem = readValue(key)
   local records, headBytes = recordsOf(value)
-  if not records and not isWhole then
+  -- More records may follow.
+  if not isWhole and (not records or headBytes == #value) then
     value, isWhole = call('GET', KEYS[key]), true
     records, headBytes = recordsOf(value)
   end
