@@ -2,7 +2,7 @@
 -- each was written under the same window and all products are exact.
 local value = values[key]
 isDone = not value or #value == 28 * count
-local isRefused, expiresAt, at = false, now, length + 1
+local isEmpty, expiresAt, at = false, now, length + 1
 for i = 1, isDone and count or 0 do
   local terms = 4 * (first + i - 1)
   local tag, capacity, tokens, window = numbers[terms + 1], numbers[terms + 2], numbers[terms + 3], numbers[terms + 4]
@@ -21,8 +21,8 @@ for i = 1, isDone and count or 0 do
   end
   local missing = (capacity - left) * window
   isDone = missing < exactLimit
-  isRefused = left < 0
-  if isRefused or not isDone then break end
+  isEmpty = left < 0
+  if isEmpty or not isDone then break end
   local resetAt = now + ceil((missing - level) / tokens)
   if resetAt > expiresAt then expiresAt = resetAt end
   local cell = 5 * i
@@ -30,7 +30,7 @@ for i = 1, isDone and count or 0 do
   results[at + 1], results[at + 2] = left, resetAt
   at = at + 2
 end
-if isDone and isRefused then
+if isDone and isEmpty then
   -- Requests that wait need the complete algorithm.
   isDone = value and numbers[offset + 2] == 0
   at = length + 1
@@ -43,7 +43,7 @@ if isDone and isRefused then
     at = at + 3
   end
   if isDone then
-    results[length + 1] = REFUSED
+    results[length + 1] = EMPTY
     length = at
   end
 elseif isDone then

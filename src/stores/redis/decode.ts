@@ -9,7 +9,7 @@ import { bytesReply, malformedReply, unexpectedReply } from '../../redis/client/
 import type { Message } from './encode.js'
 import type { Lookup, Operation } from './operation.js'
 
-const [denied, granted, unable, allowed, refused] = [0, 1, 2, 3, 4]
+const [denied, granted, unable, allowed, empty] = [0, 1, 2, 3, 4]
 
 /**
  * The numbers of a bucket that rejected; for a log, the tick until which it stays unchanged and its timestamp. If the store's
@@ -81,7 +81,7 @@ function readAnswer(reader: Reader, operation: Operation, applied: readonly Char
   const now = reader.numbers[0] as number
   const outcome = reader.numbers[reader.at++]
   if (outcome === unable) return undefined
-  if (outcome === refused) return readRefused(reader, operation, applied)
+  if (outcome === empty) return readEmpty(reader, operation, applied)
   const isGranted = outcome === granted || outcome === allowed
   if (!isGranted && outcome !== denied) throw malformedReply('outcome')
   if (withoutBands.has(operation.type)) return { granted: isGranted, now, bands: [] }
@@ -99,7 +99,7 @@ function readAnswer(reader: Reader, operation: Operation, applied: readonly Char
 }
 
 /** The script returns only the buckets. The algorithm computes the results here as it would there. */
-function readRefused(reader: Reader, operation: Operation, applied: readonly Charge[] | undefined): Answer {
+function readEmpty(reader: Reader, operation: Operation, applied: readonly Charge[] | undefined): Answer {
   const { numbers } = reader
   const now = numbers[0] as number
   const [charge, other] = applied ?? operation.items
@@ -107,7 +107,7 @@ function readRefused(reader: Reader, operation: Operation, applied: readonly Cha
   const { group, permits } = charge as Charge
   const bands: BandResult[] = []
   const states: BucketState[] = []
-  let isRefused = false
+  let isDenied = false
   for (const band of group.bands) {
     const at = reader.at
     reader.at += 3
@@ -119,9 +119,9 @@ function readRefused(reader: Reader, operation: Operation, applied: readonly Cha
     // A band that would have allowed is not charged, so its result is that of zero permits.
     bands.push(result.allowed ? resultOf(band, state, 0, now) : result)
     states.push(state)
-    isRefused ||= !result.allowed
+    isDenied ||= !result.allowed
   }
-  if (!isRefused) throw malformedReply('outcome')
+  if (!isDenied) throw malformedReply('outcome')
   return applied === undefined
     ? { granted: false, now, bands, states }
     : { granted: false, now, bands, applied, states }

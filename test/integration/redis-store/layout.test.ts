@@ -71,7 +71,12 @@ describe('the buckets of an edited rule that are kept', () => {
     (await store.charge([chargeOf(group('rule', bands), 'x', { permits: 0 })], true)).bands.map((one) => one.remaining)
   const take = (store: BucketStore, ...bands: Band[]) => store.charge([chargeOf(group('rule', bands), 'x')], false)
   const open = () =>
-    redisStore(client, { prefix: freshPrefix(), clock: manualClock(startMs), cachedRejections: false, timeoutMs: 20_000 })
+    redisStore(client, {
+      prefix: freshPrefix(),
+      clock: manualClock(startMs),
+      cachedRejections: false,
+      timeoutMs: 20_000,
+    })
 
   it('are those with the same label, when bands are added, removed and reordered', async () => {
     const store = open()
@@ -113,7 +118,12 @@ describe('the buckets of an edited rule that are kept', () => {
 
   it('are bounded in number', async () => {
     const prefix = freshPrefix()
-    const store = redisStore(client, { prefix, clock: manualClock(startMs), cachedRejections: false, timeoutMs: 20_000 })
+    const store = redisStore(client, {
+      prefix,
+      clock: manualClock(startMs),
+      cachedRejections: false,
+      timeoutMs: 20_000,
+    })
     for (let i = 0; i < 100; i++) await take(store, band({ label: `version ${i}`, windowTicks: hour }))
     const [name = ''] = await client.keys(`${prefix}*`)
     expect(await client.strlen(name)).toBe(24 * 28)

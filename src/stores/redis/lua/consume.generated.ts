@@ -1,8 +1,8 @@
 /** Generated from consume.lua by scripts/assemble-lua.mjs; do not edit. */
 export const consumeScript = {
-  sha: '785736a5bd1de1db116b3ea82990a7ae2b67d17c',
+  sha: '94ced5b15f6c279d7ab4c6425ad6784d17ce430f',
   source: `local RUN = 7
-local FAILED, ALLOWED, REFUSED = 2, 3, 4
+local FAILED, ALLOWED, EMPTY = 2, 3, 4
 local TOKEN_BUCKET = 1
 local call, pack, unpackNumbers = redis.call, struct.pack, struct.unpack
 local floor, ceil, format, rep = math.floor, math.ceil, string.format, string.rep
@@ -55,7 +55,7 @@ decision = decision + 1
 if isTokenBucket then
 local value = values[key]
 isDone = not value or #value == 28 * count
-local isRefused, expiresAt, at = false, now, length + 1
+local isEmpty, expiresAt, at = false, now, length + 1
 for i = 1, isDone and count or 0 do
 local terms = 4 * (first + i - 1)
 local tag, capacity, tokens, window = numbers[terms + 1], numbers[terms + 2], numbers[terms + 3], numbers[terms + 4]
@@ -74,8 +74,8 @@ left = whole - permits
 end
 local missing = (capacity - left) * window
 isDone = missing < exactLimit
-isRefused = left < 0
-if isRefused or not isDone then break end
+isEmpty = left < 0
+if isEmpty or not isDone then break end
 local resetAt = now + ceil((missing - level) / tokens)
 if resetAt > expiresAt then expiresAt = resetAt end
 local cell = 5 * i
@@ -83,7 +83,7 @@ cells[cell - 4], cells[cell - 3], cells[cell - 2], cells[cell - 1], cells[cell] 
 results[at + 1], results[at + 2] = left, resetAt
 at = at + 2
 end
-if isDone and isRefused then
+if isDone and isEmpty then
 isDone = value and numbers[offset + 2] == 0
 at = length + 1
 for i = 1, isDone and count or 0 do
@@ -95,7 +95,7 @@ results[at + 1], results[at + 2], results[at + 3] = whole, fraction, writtenAt
 at = at + 3
 end
 if isDone then
-results[length + 1] = REFUSED
+results[length + 1] = EMPTY
 length = at
 end
 elseif isDone then

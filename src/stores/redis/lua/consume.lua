@@ -20,7 +20,7 @@
 -- Result   little-endian doubles; if operations failed, a list of these doubles and one message per failed operation, in order:
 --            now; then per decision:
 --            ALLOWED   all bands allow without delay; per band: remaining, resetAt
---            REFUSED   token buckets of one rule deny; per band, the bucket: whole, fraction, at. The caller computes the rest
+--            EMPTY     token buckets of one rule deny; per band, the bucket: whole, fraction, at. The caller computes the rest
 --            GRANTED   per band, except for REFUND, SETTLE, RESET and BACKDATE: retryAfter (0 allowed, -1 never), delay,
 --                      remaining, resetAt; LEASE: then the number of permits and the end of the lease
 --            DENIED    per band the same; except for LEASE also the bucket: its size (4; 0: unused; -1: unknown) and four numbers.
@@ -32,7 +32,7 @@
 --
 -- Redis runs the whole text for every call. Functions are therefore created only where they are needed.
 local RUN = 7
-local FAILED, ALLOWED, REFUSED = 2, 3, 4
+local FAILED, ALLOWED, EMPTY = 2, 3, 4
 local TOKEN_BUCKET = 1
 local call, pack, unpackNumbers = redis.call, struct.pack, struct.unpack
 local floor, ceil, format, rep = math.floor, math.ceil, string.format, string.rep
