@@ -61,7 +61,7 @@ export class Layouts {
     return layout
   }
 
-  /** 42 bits of a digest, because the name of a key takes more memory than its value. */
+  /** 36 bits of a digest, because the name of a key takes more memory than its value. */
   #abbreviation({ ruleSetId, ruleId, generation }: BucketGroup): string {
     const digest = this.#digest(JSON.stringify([ruleSetId, ruleId, generation]))
     return `:${digest.toString('base64url').slice(0, abbreviationLength)}`
@@ -87,7 +87,7 @@ export class Layouts {
   }
 }
 
-const abbreviationLength = 7
+const abbreviationLength = 6
 const idBytes = 3
 const idCount = 2 ** (8 * idBytes)
 /** The lowest byte of a tag is the number of the algorithm. */

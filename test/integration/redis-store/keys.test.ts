@@ -15,7 +15,7 @@ const client = new Redis(sharedRedis().uri)
 afterAll(() => client.quit())
 
 const abbreviation = (...tuple: readonly string[]) =>
-  createHash('sha256').update(JSON.stringify(tuple)).digest('base64url').slice(0, 7)
+  createHash('sha256').update(JSON.stringify(tuple)).digest('base64url').slice(0, 6)
 
 describe('the keys of a decision', () => {
   it('name the identity, and the rule set, the rule and its generation by a digest', async () => {
@@ -37,7 +37,7 @@ describe('the keys of a decision', () => {
     const limiter = createLimiter({ capacity: 2, window: '1m', store: redisStore(client, { timeoutMs: 20_000 }) })
     await limiter.consume(key)
     const [name = ''] = await client.keys(`fluxgate:{${key.replaceAll(':', '%3A')}}:*`)
-    expect(name).toMatch(/^fluxgate:\{.*\}:[\w-]{7}$/)
+    expect(name).toMatch(/^fluxgate:\{.*\}:[\w-]{6}$/)
     await limiter.reset(key)
     expect(await client.exists(name)).toBe(0)
   })
