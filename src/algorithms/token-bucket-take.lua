@@ -1,55 +1,77 @@
--- Twin of `charge` in token-bucket.ts for all bands of one key: the fast path of nearly all requests. The buckets are unused, or
--- each was written under the same window and all products are exact.
-local value = values[key]
-isDone = not value or #value == 28 * count
-local isEmpty, expiresAt, at = false, now, length + 1
-for i = 1, isDone and count or 0 do
-  local terms = 4 * (first + i - 1)
-  local tag, capacity, tokens, window = numbers[terms + 1], numbers[terms + 2], numbers[terms + 3], numbers[terms + 4]
-  local level, left = 0, capacity - permits
-  if value then
-    local writtenTag, whole, fraction, writtenAt, writtenWindow = unpackNumbers('<I4i5I6I7I6', value, 28 * i - 27)
-    level = fraction + (now - writtenAt) * tokens
-    isDone = writtenTag == tag and writtenWindow == window and now >= writtenAt and level < exactLimit
-    if not isDone then break end
-    if level >= window then
-      local gained = floor(level / window)
-      whole, level = whole + gained, level - gained * window
+-- Twin of `charge` in token-bucket.ts for all bands of all items of a decision: the fast path of nearly all requests. The buckets
+-- are unused, or each was written under the same window and all products are exact.
+isDone = true
+local isEmpty, hasUnused, at, cell = false, false, length + 1, 0
+for item = 1, items do
+  local terms, value = offset + 4 * item, values[key + item - 1]
+  local permits, first, count = numbers[terms - 3], 4 * numbers[terms - 1], numbers[terms]
+  local expiresAt, byte = now, 1
+  if not value then hasUnused = true elseif #value ~= 28 * count then isDone = false end
+  for band = first, isDone and first + 4 * count - 4 or 0, 4 do
+    local tag, capacity, tokens, window = numbers[band + 1], numbers[band + 2], numbers[band + 3], numbers[band + 4]
+    local level, left = 0, capacity - permits
+    if value then
+      local writtenTag, whole, fraction, writtenAt, writtenWindow = unpackNumbers('<I4i5I6I7I6', value, byte)
+      level = fraction + (now - writtenAt) * tokens
+      isDone = writtenTag == tag and writtenWindow == window and now >= writtenAt and level < exactLimit
+      if not isDone then break end
+      byte = byte + 28
+      if level >= window then
+        local gained = floor(level / window)
+        whole, level = whole + gained, level - gained * window
+      end
+      if whole >= capacity then whole, level = capacity, 0 end
+      left = whole - permits
     end
-    if whole >= capacity then whole, level = capacity, 0 end
-    left = whole - permits
+    local missing = (capacity - left) * window
+    isDone, isEmpty = missing < exactLimit, left < 0
+    if isEmpty or not isDone then break end
+    local resetAt = now + ceil((missing - level) / tokens)
+    if resetAt > expiresAt then expiresAt = resetAt end
+    cells[cell + 1], cells[cell + 2], cells[cell + 3], cells[cell + 4], cells[cell + 5] = tag, left, level, now, window
+    cell = cell + 5
+    results[at + 1], results[at + 2] = left, resetAt
+    at = at + 2
   end
-  local missing = (capacity - left) * window
-  isDone = missing < exactLimit
-  isEmpty = left < 0
   if isEmpty or not isDone then break end
-  local resetAt = now + ceil((missing - level) / tokens)
-  if resetAt > expiresAt then expiresAt = resetAt end
-  local cell = 5 * i
-  cells[cell - 4], cells[cell - 3], cells[cell - 2], cells[cell - 1], cells[cell] = tag, left, level, now, window
-  results[at + 1], results[at + 2] = left, resetAt
-  at = at + 2
+  expiries[item] = expiresAt
 end
-if isDone and isEmpty then
+if isDone and not isEmpty then
+  cell = 0
+  for item = 1, items do
+    local count, value = numbers[offset + 4 * item], nil
+    if count == 1 then
+      value = pack('<I4i5I6I7I6', cells[cell + 1], cells[cell + 2], cells[cell + 3], cells[cell + 4], cells[cell + 5])
+    else
+      formats[count] = formats[count] or '<' .. rep('I4i5I6I7I6', count)
+      value = pack(formats[count], unpack(cells, cell + 1, cell + 5 * count))
+    end
+    cell = cell + 5 * count
+    -- Formatted here, because Redis would convert the number with all digits of a double, which is slower.
+    call('SET', KEYS[key + item - 1], value, expiryOption,
+      format('%d', ceil((expiries[item] - expiryBase) / 1000) + expiryMargin))
+  end
+  results[length + 1] = ALLOWED
+  length = at
+elseif isDone then
   -- Requests that wait need the complete algorithm.
-  isDone = value and numbers[offset + 2] == 0
-  at = length + 1
-  for i = 1, isDone and count or 0 do
-    local terms = 4 * (first + i - 1)
-    local tag, whole, fraction, writtenAt, window = unpackNumbers('<I4i5I6I7I6', value, 28 * i - 27)
-    isDone = tag == numbers[terms + 1] and window == numbers[terms + 4] and now >= writtenAt and whole >= 0
+  isDone, at = not hasUnused, length + 1
+  for item = 1, isDone and items or 0 do
+    local terms, value = offset + 4 * item, values[key + item - 1]
+    local first, count = 4 * numbers[terms - 1], numbers[terms]
+    isDone = value and #value == 28 * count and numbers[terms - 2] == 0
+    for i = 1, isDone and count or 0 do
+      local band = first + 4 * i - 4
+      local tag, whole, fraction, writtenAt, window = unpackNumbers('<I4i5I6I7I6', value, 28 * i - 27)
+      isDone = tag == numbers[band + 1] and window == numbers[band + 4] and now >= writtenAt and whole >= 0
+      if not isDone then break end
+      results[at + 1], results[at + 2], results[at + 3] = whole, fraction, writtenAt
+      at = at + 3
+    end
     if not isDone then break end
-    results[at + 1], results[at + 2], results[at + 3] = whole, fraction, writtenAt
-    at = at + 3
   end
   if isDone then
     results[length + 1] = EMPTY
     length = at
   end
-elseif isDone then
-  -- Formatted here, because Redis would convert the number with all digits of a double, which is slower.
-  call('SET', KEYS[key], pack(cellsFormat, unpack(cells, 1, 5 * count)), expiryOption,
-    format('%d', ceil((expiresAt - expiryBase) / 1000) + expiryMargin))
-  results[length + 1] = ALLOWED
-  length = at
 end

@@ -34,7 +34,7 @@ export type Digest = (text: string) => Buffer
 
 /** The layout of each group that has been used. */
 export class Layouts {
-  readonly #byGroup = new WeakMap<BucketGroup, GroupLayout>()
+  readonly byGroup = new WeakMap<BucketGroup, GroupLayout>()
   readonly #digest: Digest
 
   constructor(digest: Digest = sha256) {
@@ -42,10 +42,11 @@ export class Layouts {
   }
 
   of(group: BucketGroup): GroupLayout {
-    return this.#byGroup.get(group) ?? this.#add(group)
+    return this.byGroup.get(group) ?? this.add(group)
   }
 
-  #add(group: BucketGroup): GroupLayout {
+  /** Computes the layout of a group that is used for the first time. */
+  add(group: BucketGroup): GroupLayout {
     const { bands, insteadOf } = group
     const ids = insteadOf === undefined ? this.#idsOf(group) : followingIds(this.of(insteadOf), bands.length)
     const layout = {
@@ -57,7 +58,7 @@ export class Layouts {
       }),
       hasLog: bands.some((band) => cellsOf(band) === undefined),
     }
-    this.#byGroup.set(group, layout)
+    this.byGroup.set(group, layout)
     return layout
   }
 

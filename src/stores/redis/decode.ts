@@ -100,31 +100,33 @@ function readAnswer(reader: Reader, operation: Operation, applied: readonly Char
 
 /** The script returns only the buckets. The algorithm computes the results here as it would there. */
 function readEmpty(reader: Reader, operation: Operation, applied: readonly Charge[] | undefined): Answer {
-  const { numbers } = reader
-  const now = numbers[0] as number
-  const [charge, other] = applied ?? operation.items
-  if (operation.type !== 'CHARGE' || charge === undefined || other !== undefined) throw malformedReply('outcome')
-  const { group, permits } = charge as Charge
+  if (operation.type !== 'CHARGE') throw malformedReply('outcome')
+  const now = reader.numbers[0] as number
   const bands: BandResult[] = []
   const states: BucketState[] = []
   let isDenied = false
-  for (const band of group.bands) {
-    const at = reader.at
-    reader.at += 3
-    const state = [numbers[at] as number, numbers[at + 1] as number, numbers[at + 2] as number, band.windowTicks]
-    const [whole = unset, fraction = unset, writtenAt = unset] = state
-    const isSound = isCount(whole) && isCount(fraction) && isCount(writtenAt)
-    if (!isSound || fraction >= band.windowTicks || writtenAt > now || !isSteady(band)) throw malformedReply('state')
-    const result = resultOf(band, state, permits, now)
-    // A band that would have allowed is not charged, so its result is that of zero permits.
-    bands.push(result.allowed ? resultOf(band, state, 0, now) : result)
-    states.push(state)
-    isDenied ||= !result.allowed
-  }
+  for (const { group, permits } of applied ?? operation.items)
+    for (const band of group.bands) {
+      const state = readTokenBucket(reader, band)
+      const result = resultOf(band, state, permits, now)
+      // A band that would have allowed is not charged, so its result is that of zero permits.
+      bands.push(result.allowed ? resultOf(band, state, 0, now) : result)
+      states.push(state)
+      isDenied ||= !result.allowed
+    }
   if (!isDenied) throw malformedReply('outcome')
   return applied === undefined
     ? { granted: false, now, bands, states }
     : { granted: false, now, bands, applied, states }
+}
+
+function readTokenBucket(reader: Reader, band: Band): readonly number[] {
+  const { numbers, at } = reader
+  reader.at += 3
+  const [whole = unset, fraction = unset, writtenAt = unset] = numbers.subarray(at, at + 3)
+  const isSound = isCount(whole) && isCount(fraction) && isCount(writtenAt) && isSteady(band)
+  if (!isSound || fraction >= band.windowTicks || writtenAt > (numbers[0] as number)) throw malformedReply('state')
+  return [whole, fraction, writtenAt, band.windowTicks]
 }
 
 const unset = Number.NaN

@@ -57,8 +57,8 @@ interface Buckets {
   readonly terms: number[]
   /** For each item of each operation: the number of its key, negative with a log, and the number of its first band. */
   readonly itemNumbers: number[]
-  /** For each operation: true if it shares a key with another operation or has a log. */
-  readonly shares: boolean[]
+  /** For each operation: true if it shares a key with another operation, or has a log or a shadow rule. */
+  readonly isSeparate: boolean[]
   readonly lookups: Lookup[]
   readonly hashes: string[]
   /** Per lookup: the number of its operation, of its item there, and where the item is in `itemNumbers`. */
@@ -70,13 +70,14 @@ interface Buckets {
 }
 
 function numberKeys(batch: readonly Operation[], names: Names): Buckets {
+  const { layouts } = names
   const buckets: Buckets = {
     cells: new Map(),
     logs: new Map(),
     firstBands: new Map(),
     terms: [],
     itemNumbers: [],
-    shares: new Array<boolean>(batch.length).fill(false),
+    isSeparate: new Array<boolean>(batch.length).fill(false),
     lookups: [],
     hashes: [],
     places: [],
@@ -88,7 +89,9 @@ function numberKeys(batch: readonly Operation[], names: Names): Buckets {
   for (let index = 0; index < batch.length; index++) {
     const operation = batch[index] as Operation
     for (let item = 0; item < operation.items.length; item++) {
-      const { group, key, isCached } = operation.items[item] as Partial<CachedCharge> & Operation['items'][number]
+      const { group, key, isCached, shadow } = operation.items[item] as Partial<CachedCharge> &
+        Operation['items'][number]
+      if (shadow) buckets.isSeparate[index] = true
       if (isCached) buckets.mayOverride = true
       else if (group.hasOverrides && isLookedUp(operation, item)) {
         buckets.mayOverride = true
@@ -98,7 +101,7 @@ function numberKeys(batch: readonly Operation[], names: Names): Buckets {
         buckets.hashes.push(hash)
       }
       if (group.insteadOf !== undefined) buckets.namesOverrides = true
-      const layout = names.layouts.of(group)
+      const layout = layouts.byGroup.get(group) ?? layouts.add(group)
       const name = `${names.prefix}:{${plainKey.test(key) ? key : hashTagOf(key)}}${layout.suffix}`
       addItem(buckets, firstUses, name, layout, index)
     }
@@ -107,17 +110,17 @@ function numberKeys(batch: readonly Operation[], names: Names): Buckets {
 }
 
 function addItem(buckets: Buckets, firstUses: number[], name: string, layout: GroupLayout, index: number): void {
-  const { cells, logs, shares, itemNumbers } = buckets
+  const { cells, logs, isSeparate, itemNumbers } = buckets
   const firstBand = firstBandOf(buckets, layout)
   const known = cells.get(name)
   if (known !== undefined) {
-    shares[index] = true
-    shares[firstUses[known] as number] = true
+    isSeparate[index] = true
+    isSeparate[firstUses[known] as number] = true
     itemNumbers.push(known, firstBand)
   } else if (layout.hasLog || (logs.size > 0 && logs.has(name))) {
     const log = logs.get(name) ?? logs.size + 1
     logs.set(name, log)
-    shares[index] = true
+    isSeparate[index] = true
     itemNumbers.push(-log, firstBand)
   } else {
     const cell = cells.size + 1
@@ -166,18 +169,13 @@ interface Entries {
 }
 
 function addEntry(entries: Entries, buckets: Buckets, operation: Operation, index: number): void {
-  if (operation.type === 'CHARGE' && !buckets.shares[index] && hasNoShadow(operation.items)) {
+  if (operation.type === 'CHARGE' && !buckets.isSeparate[index]) {
     addToRun(entries, buckets, operation.items)
     return
   }
   entries.run = undefined
   entries.count += 1
   addOther(entries, buckets, operation)
-}
-
-function hasNoShadow(items: readonly Charge[]): boolean {
-  for (let i = 0; i < items.length; i++) if ((items[i] as Charge).shadow) return false
-  return true
 }
 
 /** All keys of a run are new, so their numbers are consecutive. */

@@ -195,7 +195,8 @@ export class RedisBuckets implements LeasingStore {
     let hasOverrides = false
     for (const { group } of operation.items) {
       if (group.hasOverrides) hasOverrides = true
-      weight += layouts.of(group).hasLog ? logWeight : Math.ceil(group.bands.length / bandsPerWeight)
+      const { hasLog } = layouts.byGroup.get(group) ?? layouts.add(group)
+      weight += hasLog ? logWeight : Math.ceil(group.bands.length / bandsPerWeight)
     }
     this.#inFlight += 1
     // Operations of different cluster slots cannot share a call.

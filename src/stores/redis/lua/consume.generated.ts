@@ -1,6 +1,6 @@
 /** Generated from consume.lua by scripts/assemble-lua.mjs; do not edit. */
 export const consumeScript = {
-  sha: '94ced5b15f6c279d7ab4c6425ad6784d17ce430f',
+  sha: '30bc9a8ea60779553f2ab3d413562318317509c5',
   source: `local RUN = 7
 local FAILED, ALLOWED, EMPTY = 2, 3, 4
 local TOKEN_BUCKET = 1
@@ -34,37 +34,43 @@ end
 end
 end
 local results, length, decision = { now }, 1, 0
-local cells = {}
+local cells, expiries, formats = {}, {}, {}
 local slowPath
 for _ = 1, entryCount do
 local operation, decisions, items, key, offset = numbers[position + 1], 1, nil, nil, nil
-local permits, first, count, isTokenBucket, cellsFormat
+local areTokenBuckets
 if operation == RUN then
 decisions, items, key, offset = numbers[position + 2], numbers[position + 3], numbers[position + 4], position + 4
 position = offset + 4 * items
-permits, first, count = numbers[offset + 1], numbers[offset + 3], numbers[offset + 4]
-isTokenBucket = items == 1 and count > 0 and permits > 0 and not found
-for band = isTokenBucket and first or 1, isTokenBucket and first + count - 1 or 0 do
-isTokenBucket = isTokenBucket and numbers[4 * band + 1] % 256 == TOKEN_BUCKET
+areTokenBuckets = not found
+for terms = offset + 4, position, 4 do
+local first, count = numbers[terms - 1], numbers[terms]
+areTokenBuckets = areTokenBuckets and count > 0 and numbers[terms - 3] > 0
+for band = first, first + count - 1 do
+areTokenBuckets = areTokenBuckets and numbers[4 * band + 1] % 256 == TOKEN_BUCKET
 end
-cellsFormat = isTokenBucket and '<' .. rep('I4i5I6I7I6', count)
+end
 end
 for _ = 1, decisions do
 local isDone = false
 decision = decision + 1
-if isTokenBucket then
-local value = values[key]
-isDone = not value or #value == 28 * count
-local isEmpty, expiresAt, at = false, now, length + 1
-for i = 1, isDone and count or 0 do
-local terms = 4 * (first + i - 1)
-local tag, capacity, tokens, window = numbers[terms + 1], numbers[terms + 2], numbers[terms + 3], numbers[terms + 4]
+if areTokenBuckets then
+isDone = true
+local isEmpty, hasUnused, at, cell = false, false, length + 1, 0
+for item = 1, items do
+local terms, value = offset + 4 * item, values[key + item - 1]
+local permits, first, count = numbers[terms - 3], 4 * numbers[terms - 1], numbers[terms]
+local expiresAt, byte = now, 1
+if not value then hasUnused = true elseif #value ~= 28 * count then isDone = false end
+for band = first, isDone and first + 4 * count - 4 or 0, 4 do
+local tag, capacity, tokens, window = numbers[band + 1], numbers[band + 2], numbers[band + 3], numbers[band + 4]
 local level, left = 0, capacity - permits
 if value then
-local writtenTag, whole, fraction, writtenAt, writtenWindow = unpackNumbers('<I4i5I6I7I6', value, 28 * i - 27)
+local writtenTag, whole, fraction, writtenAt, writtenWindow = unpackNumbers('<I4i5I6I7I6', value, byte)
 level = fraction + (now - writtenAt) * tokens
 isDone = writtenTag == tag and writtenWindow == window and now >= writtenAt and level < exactLimit
 if not isDone then break end
+byte = byte + 28
 if level >= window then
 local gained = floor(level / window)
 whole, level = whole + gained, level - gained * window
@@ -73,46 +79,63 @@ if whole >= capacity then whole, level = capacity, 0 end
 left = whole - permits
 end
 local missing = (capacity - left) * window
-isDone = missing < exactLimit
-isEmpty = left < 0
+isDone, isEmpty = missing < exactLimit, left < 0
 if isEmpty or not isDone then break end
 local resetAt = now + ceil((missing - level) / tokens)
 if resetAt > expiresAt then expiresAt = resetAt end
-local cell = 5 * i
-cells[cell - 4], cells[cell - 3], cells[cell - 2], cells[cell - 1], cells[cell] = tag, left, level, now, window
+cells[cell + 1], cells[cell + 2], cells[cell + 3], cells[cell + 4], cells[cell + 5] = tag, left, level, now, window
+cell = cell + 5
 results[at + 1], results[at + 2] = left, resetAt
 at = at + 2
 end
-if isDone and isEmpty then
-isDone = value and numbers[offset + 2] == 0
-at = length + 1
+if isEmpty or not isDone then break end
+expiries[item] = expiresAt
+end
+if isDone and not isEmpty then
+cell = 0
+for item = 1, items do
+local count, value = numbers[offset + 4 * item], nil
+if count == 1 then
+value = pack('<I4i5I6I7I6', cells[cell + 1], cells[cell + 2], cells[cell + 3], cells[cell + 4], cells[cell + 5])
+else
+formats[count] = formats[count] or '<' .. rep('I4i5I6I7I6', count)
+value = pack(formats[count], unpack(cells, cell + 1, cell + 5 * count))
+end
+cell = cell + 5 * count
+call('SET', KEYS[key + item - 1], value, expiryOption,
+format('%d', ceil((expiries[item] - expiryBase) / 1000) + expiryMargin))
+end
+results[length + 1] = ALLOWED
+length = at
+elseif isDone then
+isDone, at = not hasUnused, length + 1
+for item = 1, isDone and items or 0 do
+local terms, value = offset + 4 * item, values[key + item - 1]
+local first, count = 4 * numbers[terms - 1], numbers[terms]
+isDone = value and #value == 28 * count and numbers[terms - 2] == 0
 for i = 1, isDone and count or 0 do
-local terms = 4 * (first + i - 1)
+local band = first + 4 * i - 4
 local tag, whole, fraction, writtenAt, window = unpackNumbers('<I4i5I6I7I6', value, 28 * i - 27)
-isDone = tag == numbers[terms + 1] and window == numbers[terms + 4] and now >= writtenAt and whole >= 0
+isDone = tag == numbers[band + 1] and window == numbers[band + 4] and now >= writtenAt and whole >= 0
 if not isDone then break end
 results[at + 1], results[at + 2], results[at + 3] = whole, fraction, writtenAt
 at = at + 3
+end
+if not isDone then break end
 end
 if isDone then
 results[length + 1] = EMPTY
 length = at
 end
-elseif isDone then
-call('SET', KEYS[key], pack(cellsFormat, unpack(cells, 1, 5 * count)), expiryOption,
-format('%d', ceil((expiresAt - expiryBase) / 1000) + expiryMargin))
-results[length + 1] = ALLOWED
-length = at
 end
 end
 if not isDone then
 if not slowPath then
 slowPath = (function()
-local CHARGE, PEEK, REFUND, LEASE, SETTLE, RESET, BACKDATE = 1, 2, 3, 4, 5, 6, 8
 local DENIED, GRANTED = 0, 1
 local never, max = math.huge, math.max
-local notABucket = 'holds something that is not a bucket'
-local LONG, smallLogBytes, longLogs = 32, 12, nil
+local WIDE, LONG, cellBytes, smallLogBytes = 8, 32, 28, 12
+local longLogs
 local function longMulDiv(a, b, m)
 local place = 1
 while place * 128 <= b do place = place * 128 end
@@ -655,19 +678,30 @@ bands[number] = band
 end
 return band
 end
-local WIDE, HELD = 8, 16
-local LOG, kindCount = 5, 6
-local cellBytes, wideBytes, lotsBytes = 28, 36, 32
-local smallEntryBytes, longLogBytes = 10, 41
-local maxRecords = 24
-local firstBytes = 2048
-local loaded, changedKeys = {}, {}
+local function packCell(band, first, second, third, fourth)
+local fits = band.algorithm.fits
+if not fits or fits(first, second, third, fourth) then return pack(band.format, band.tag, first, second, third, fourth) end
+return pack('<I4dddd', band.tag + WIDE, first, second, third, fourth)
+end
 local function expiryMs(expiresAt)
 return ceil((expiresAt - expiryBase) / 1000) + expiryMargin
 end
 local function setValue(name, value, expiry)
 call('SET', name, value, expiryOption, format('%d', expiry))
 end
+local operations
+local function loadOperations()
+if not operations then
+operations = (function()
+local CHARGE, PEEK, REFUND, LEASE, SETTLE, RESET, BACKDATE = 1, 2, 3, 4, 5, 6, 8
+local notABucket = 'holds something that is not a bucket'
+local HELD = 16
+local LOG, kindCount = 5, 6
+local wideBytes, lotsBytes = 36, 32
+local smallEntryBytes, longLogBytes = 10, 41
+local maxRecords = 24
+local firstBytes = 2048
+local loaded, changedKeys = {}, {}
 local held
 local function loadHeld()
 if not held then
@@ -965,11 +999,6 @@ willWrite(bucket.key)
 if band.algorithm.apply then bucket.first = band.algorithm.apply(bucket.first, first, second, third, fourth, fifth)
 else bucket.first, bucket.second, bucket.third, bucket.fourth = first, second, third, fourth end
 end
-local function packCell(band, first, second, third, fourth)
-local fits = band.algorithm.fits
-if not fits or fits(first, second, third, fourth) then return pack(band.format, band.tag, first, second, third, fourth) end
-return pack('<I4dddd', band.tag + WIDE, first, second, third, fourth)
-end
 local function packBucket(bucket)
 local band, lots, first, second, third, fourth =
 bucket.band, bucket.lots, bucket.first, bucket.second, bucket.third, bucket.fourth
@@ -1128,7 +1157,7 @@ end)()
 end
 local buckets, bandsOf, permitsOf, maxWaitsOf, instants = {}, {}, {}, {}, {}
 local oldFirsts, oldSeconds, oldThirds, oldFourths, movedFrom = {}, {}, {}, {}, {}
-local shadows, ends, allowing, itemKeys = {}, {}, {}, {}
+local shadows, ends, allowing = {}, {}, {}
 local retries, delays, remainders, resets, writes = {}, {}, {}, {}, {}
 local nextFirsts, nextSeconds, nextThirds, nextFourths, nextFifths = {}, {}, {}, {}, {}
 local function emit(number)
@@ -1136,7 +1165,7 @@ length = length + 1
 results[length] = number
 end
 local function step(i, permits, maxWaitTicks)
-local band, lots = bandsOf[i], buckets[i] and buckets[i].lots
+local band, lots = bandsOf[i], buckets[i].lots
 if lots then
 return held.step(lots, band, permits, now, maxWaitTicks, oldFirsts[i], oldSeconds[i], oldThirds[i], oldFourths[i])
 end
@@ -1147,46 +1176,31 @@ retries[i], delays[i], remainders[i], resets[i], writes[i],
 nextFirsts[i], nextSeconds[i], nextThirds[i], nextFourths[i], nextFifths[i] = step(i, permitsOf[i], maxWaitsOf[i])
 return retries[i] == 0
 end
-local function write(i, first, second, third, fourth, fifth)
-if buckets[i] then commit(buckets[i], first, second, third, fourth, fifth)
-else oldFirsts[i], oldSeconds[i], oldThirds[i], oldFourths[i] = first, second, third, fourth end
-end
-local function writeRun(key, first, last)
-local parts, expiresAt = {}, 0
-for i = first, last do
-local band = bandsOf[i]
-expiresAt = max(expiresAt, band.algorithm.expiresAt(band, oldFirsts[i], oldSeconds[i], oldThirds[i], oldFourths[i]))
-parts[i - first + 1] = packCell(band, oldFirsts[i], oldSeconds[i], oldThirds[i], oldFourths[i])
-end
-if expiresAt <= now then call('DEL', KEYS[key])
-else setValue(KEYS[key], parts[2] and table.concat(parts) or parts[1], expiryMs(expiresAt)) end
-end
 local function stampOf(i)
 local algorithm = bandsOf[i].algorithm
 if algorithm.open then return oldFirsts[i].seenAt end
 return (select(algorithm.stamp, oldFirsts[i], oldSeconds[i], oldThirds[i], oldFourths[i]))
 end
 local function moveBack(i, _, _, _, _, changes, first, second, third, fourth, fifth)
-if not changes then return false end
+if not changes then return end
 movedFrom[i] = stampOf(i)
-write(i, first, second, third, fourth, fifth)
+commit(buckets[i], first, second, third, fourth, fifth)
 if not bandsOf[i].algorithm.open then
 oldFirsts[i], oldSeconds[i], oldThirds[i], oldFourths[i] = first, second, third, fourth
 end
-return true
 end
 local function skip(i, keepResult)
 local allowed = retries[i] == 0
-if not allowed and not writes[i] then return false end
+if not allowed and not writes[i] then return end
 if allowed and not keepResult then
 local _
 _, delays[i], remainders[i], resets[i] = step(i, 0, 0)
 end
-return moveBack(i, step(i, 0, 0))
+moveBack(i, step(i, 0, 0))
 end
 local function emitState(i)
 local algorithm, first = bandsOf[i].algorithm, oldFirsts[i]
-local size = buckets[i] and buckets[i].lots and -1 or first and (movedFrom[i] or 4) or 0
+local size = buckets[i].lots and -1 or first and (movedFrom[i] or 4) or 0
 local second = oldSeconds[i]
 if first and algorithm.unchangedUntil then
 first, second = algorithm.unchangedUntil(bandsOf[i], now, first), first.seenAt
@@ -1224,15 +1238,13 @@ if not allows and shadows[item] == 0 then granted = false end
 end
 local i = 0
 for item = 1, items do
-local charged, first, isChanged = granted and allowing[item], i + 1, false
+local charged = granted and allowing[item]
 while i < ends[item] do
 i = i + 1
 if charged and not peek then
-write(i, nextFirsts[i], nextSeconds[i], nextThirds[i], nextFourths[i], nextFifths[i])
-isChanged = true
-else isChanged = skip(i, charged) or isChanged end
+commit(buckets[i], nextFirsts[i], nextSeconds[i], nextThirds[i], nextFourths[i], nextFifths[i])
+else skip(i, charged) end
 end
-if isChanged and not buckets[first] then writeRun(itemKeys[item], first, i) end
 end
 if granted and isPlain then
 emit(ALLOWED)
@@ -1297,7 +1309,7 @@ emit(granted and GRANTED or DENIED)
 for i = 1, count do
 if not granted then skip(i, false)
 else
-write(i, nextFirsts[i], nextSeconds[i], nextThirds[i], nextFourths[i])
+commit(buckets[i], nextFirsts[i], nextSeconds[i], nextThirds[i], nextFourths[i])
 if not bandsOf[i].algorithm.isWindow then buckets[i].lots = held.hold(buckets[i].lots, amount, endsAt) end
 end
 end
@@ -1328,20 +1340,6 @@ buckets[i], bandsOf[i], permitsOf[i], maxWaitsOf[i], movedFrom[i] = bucket, band
 if problem then return KEYS[key] .. ' ' .. problem end
 oldFirsts[i], oldSeconds[i], oldThirds[i], oldFourths[i] = bucket.first, bucket.second, bucket.third, bucket.fourth
 end
-local function readRun(i, permits, maxWaitTicks, key, first, count)
-local value = values[key]
-if value and #value ~= cellBytes * count then return false end
-for j = 0, count - 1 do
-local band, tag = bandAt(first + j), nil
-i = i + 1
-if value then
-tag, oldFirsts[i], oldSeconds[i], oldThirds[i], oldFourths[i] = unpackNumbers(band.format, value, cellBytes * j + 1)
-if tag ~= band.tag then return false end
-else oldFirsts[i], oldSeconds[i], oldThirds[i], oldFourths[i] = nil, nil, nil, nil end
-buckets[i], bandsOf[i], permitsOf[i], maxWaitsOf[i], movedFrom[i] = nil, band, permits, maxWaitTicks, nil
-end
-return true
-end
 local function replacementOf(item)
 local replaced = replacements and replacements[decision]
 return replaced and replaced[item]
@@ -1352,7 +1350,7 @@ if replacement then key, first, count = replacement.key, replacement.first, repl
 for j = 0, count - 1 do
 problem = prepare(from + j + 1, permits, maxWaitTicks, key, bandAt(first + j)) or problem
 end
-itemKeys[item], ends[item] = key, from + count
+ends[item] = from + count
 return from + count, problem
 end
 local function fail(problem)
@@ -1360,22 +1358,12 @@ emit(FAILED)
 problems[#problems + 1] = problem
 end
 local function chargeRun(offset, items, key)
-local count, isDirect = 0, not replacements
+local count, problem, itemProblem = 0, nil, nil
 for item = 1, items do
-local at = offset + 4 * item - 4
-if isDirect and not readRun(count, numbers[at + 1], numbers[at + 2], key + item - 1, numbers[at + 3], numbers[at + 4]) then
-isDirect = false
-end
-count = count + numbers[at + 4]
-shadows[item], ends[item], itemKeys[item] = 0, count, key + item - 1
-end
-if isDirect then return chargeAll(items, false) end
-local problem, itemProblem
-count = 0
-for item = 1, items do
-local at = offset + 4 * item - 4
-count, itemProblem =
-openItem(item, numbers[at + 1], numbers[at + 2], key + item - 1, numbers[at + 3], numbers[at + 4], count)
+local terms = offset + 4 * item
+shadows[item] = 0
+count, itemProblem = openItem(item, numbers[terms - 3], numbers[terms - 2], key + item - 1, numbers[terms - 1],
+numbers[terms], count)
 problem = itemProblem or problem
 end
 if problem then fail(problem) else chargeAll(items, false) end
@@ -1423,11 +1411,112 @@ end
 return {
 chargeRun = chargeRun,
 decide = decide,
-finish = writeChanged,
+writeChanged = writeChanged,
 extra = function()
 problems[#problems + 1] = applied
 return problems
 end,
+}
+end)()
+end
+return operations
+end
+local runBands, old, new, outcomes = {}, {}, {}, {}
+local function stepItem(i, permits, maxWaitTicks, value, first, count)
+local allows, isPlain = true, true
+if value and #value ~= cellBytes * count then return false end
+for j = 0, count - 1 do
+local band, state, outcome, tag = bandAt(first + j), 4 * (i + j), 5 * (i + j), nil
+local a, b, c, d
+if value then
+tag, a, b, c, d = unpackNumbers(band.format, value, cellBytes * j + 1)
+if tag ~= band.tag then return false end
+end
+runBands[i + j + 1] = band
+old[state + 1], old[state + 2], old[state + 3], old[state + 4] = a, b, c, d
+local retryAfter, delay, remaining, resetAt, writes
+retryAfter, delay, remaining, resetAt, writes, new[state + 1], new[state + 2], new[state + 3], new[state + 4] =
+band.algorithm.step(band, permits, now, maxWaitTicks, a, b, c, d)
+outcomes[outcome + 1], outcomes[outcome + 2], outcomes[outcome + 3] = retryAfter, delay, remaining
+outcomes[outcome + 4], outcomes[outcome + 5] = resetAt, writes
+allows = allows and retryAfter == 0
+isPlain = isPlain and delay == 0
+end
+return true, allows, isPlain
+end
+local function writeItem(name, first, last)
+local value, expiresAt = '', 0
+for i = first, last do
+local band, state = runBands[i], 4 * i - 4
+local a, b, c, d = new[state + 1], new[state + 2], new[state + 3], new[state + 4]
+expiresAt = max(expiresAt, band.algorithm.expiresAt(band, a, b, c, d))
+value = value .. packCell(band, a, b, c, d)
+end
+if expiresAt <= now then call('DEL', name) else setValue(name, value, expiryMs(expiresAt)) end
+end
+local function denyBand(i)
+local band, state, outcome, size = runBands[i], 4 * i - 4, 5 * i - 5, nil
+local a, b, c, d = old[state + 1], old[state + 2], old[state + 3], old[state + 4]
+local retryAfter, delay, remaining, resetAt, moves = outcomes[outcome + 1], outcomes[outcome + 2], outcomes[outcome + 3],
+outcomes[outcome + 4], outcomes[outcome + 5]
+local e, f, g, h
+if retryAfter == 0 or moves then
+local _, delay0, remaining0, resetAt0
+_, delay0, remaining0, resetAt0, moves, e, f, g, h = band.algorithm.step(band, 0, now, 0, a, b, c, d)
+if retryAfter == 0 then delay, remaining, resetAt = delay0, remaining0, resetAt0 end
+end
+size = a and 4 or 0
+if moves then
+size = select(band.algorithm.stamp, a, b, c, d)
+a, b, c, d = e, f, g, h
+end
+new[state + 1], new[state + 2], new[state + 3], new[state + 4] = a, b, c, d
+results[length + 1], results[length + 2] = retryAfter == never and -1 or retryAfter, delay
+results[length + 3], results[length + 4], results[length + 5] = remaining, resetAt, size
+results[length + 6], results[length + 7], results[length + 8], results[length + 9] = a or 0, b or 0, c or 0, d or 0
+length = length + 9
+return moves
+end
+local function chargeRun(offset, items, key)
+local granted, isPlain, count = true, true, 0
+for item = 1, items do
+local terms = offset + 4 * item
+local isDone, allows, isUndelayed =
+stepItem(count, numbers[terms - 3], numbers[terms - 2], values[key + item - 1], numbers[terms - 1], numbers[terms])
+if not isDone then return false end
+granted, isPlain, count = granted and allows, isPlain and isUndelayed, count + numbers[terms]
+end
+length = length + 1
+results[length] = not granted and DENIED or isPlain and ALLOWED or GRANTED
+local last = 0
+for item = 1, items do
+local first, isChanged = last + 1, granted and numbers[offset + 4 * item] > 0
+last = last + numbers[offset + 4 * item]
+for i = first, last do
+local outcome = 5 * i - 5
+if not granted then isChanged = denyBand(i) or isChanged
+else
+if not isPlain then
+results[length + 1], results[length + 2] = 0, outcomes[outcome + 2]
+length = length + 2
+end
+results[length + 1], results[length + 2] = outcomes[outcome + 3], outcomes[outcome + 4]
+length = length + 2
+end
+end
+if isChanged then writeItem(KEYS[key + item - 1], first, last) end
+end
+return true
+end
+return {
+chargeRun = function(offset, items, key)
+if found or not chargeRun(offset, items, key) then loadOperations().chargeRun(offset, items, key) end
+end,
+decide = function(operation) loadOperations().decide(operation) end,
+finish = function()
+if operations then operations.writeChanged() end
+end,
+extra = function() return operations and operations.extra() end,
 }
 end)()
 end

@@ -20,7 +20,7 @@
 -- Result   little-endian doubles; if operations failed, a list of these doubles and one message per failed operation, in order:
 --            now; then per decision:
 --            ALLOWED   all bands allow without delay; per band: remaining, resetAt
---            EMPTY     token buckets of one rule deny; per band, the bucket: whole, fraction, at. The caller computes the rest
+--            EMPTY     token buckets deny; per band, the bucket: whole, fraction, at. The caller computes the rest
 --            GRANTED   per band, except for REFUND, SETTLE, RESET and BACKDATE: retryAfter (0 allowed, -1 never), delay,
 --                      remaining, resetAt; LEASE: then the number of permits and the end of the lease
 --            DENIED    per band the same; except for LEASE also the bucket: its size (4; 0: unused; -1: unknown) and four numbers.
@@ -76,29 +76,31 @@ end
 -- Decide
 
 local results, length, decision = { now }, 1, 0
--- The new buckets of a decision.
-local cells = {}
+-- The new buckets of a decision, the expiry of each of its keys, and the format of several buckets.
+local cells, expiries, formats = {}, {}, {}
 
--- Handles everything except token buckets of one rule that are charged without waiting.
+-- Handles everything except token buckets that are charged without waiting.
 local slowPath
 
 for _ = 1, entryCount do
   local operation, decisions, items, key, offset = numbers[position + 1], 1, nil, nil, nil
-  local permits, first, count, isTokenBucket, cellsFormat
+  local areTokenBuckets
   if operation == RUN then
     decisions, items, key, offset = numbers[position + 2], numbers[position + 3], numbers[position + 4], position + 4
     position = offset + 4 * items
-    permits, first, count = numbers[offset + 1], numbers[offset + 3], numbers[offset + 4]
-    isTokenBucket = items == 1 and count > 0 and permits > 0 and not found
-    for band = isTokenBucket and first or 1, isTokenBucket and first + count - 1 or 0 do
-      isTokenBucket = isTokenBucket and numbers[4 * band + 1] % 256 == TOKEN_BUCKET
+    areTokenBuckets = not found
+    for terms = offset + 4, position, 4 do
+      local first, count = numbers[terms - 1], numbers[terms]
+      areTokenBuckets = areTokenBuckets and count > 0 and numbers[terms - 3] > 0
+      for band = first, first + count - 1 do
+        areTokenBuckets = areTokenBuckets and numbers[4 * band + 1] % 256 == TOKEN_BUCKET
+      end
     end
-    cellsFormat = isTokenBucket and '<' .. rep('I4i5I6I7I6', count)
   end
   for _ = 1, decisions do
     local isDone = false
     decision = decision + 1
-    if isTokenBucket then
+    if areTokenBuckets then
       --@include ../../../algorithms/token-bucket-take.lua
     end
     if not isDone then

@@ -19,7 +19,7 @@ local function lease(count, wanted)
   for i = 1, count do
     if not granted then skip(i, false)
     else
-      write(i, nextFirsts[i], nextSeconds[i], nextThirds[i], nextFourths[i])
+      commit(buckets[i], nextFirsts[i], nextSeconds[i], nextThirds[i], nextFourths[i])
       -- A window needs no lot: its lease and its count end together.
       if not bandsOf[i].algorithm.isWindow then buckets[i].lots = held.hold(buckets[i].lots, amount, endsAt) end
     end

@@ -1,8 +1,22 @@
+-- Charges whose keys are used several times in the batch or have logs, leased permits or other records; and all other operations.
+local CHARGE, PEEK, REFUND, LEASE, SETTLE, RESET, BACKDATE = 1, 2, 3, 4, 5, 6, 8
+local notABucket = 'holds something that is not a bucket'
+
+--@include values.lua
+
+-- Messages of failed operations, in order.
+local problems = {}
+
+-- The overrides that apply; and by number of the decision and of the item, the key and the bands that replace those of the rule.
+local applied, replacements
+if found then
+  --@make applied overrides.lua
+end
+
 -- The bands and items of the current operation, and the results of its bands. The tables are reused by the next operation.
--- Charges of a RUN have no bucket objects, because nothing else uses their keys: they are read and written at once.
 local buckets, bandsOf, permitsOf, maxWaitsOf, instants = {}, {}, {}, {}, {}
 local oldFirsts, oldSeconds, oldThirds, oldFourths, movedFrom = {}, {}, {}, {}, {}
-local shadows, ends, allowing, itemKeys = {}, {}, {}, {}
+local shadows, ends, allowing = {}, {}, {}
 local retries, delays, remainders, resets, writes = {}, {}, {}, {}, {}
 local nextFirsts, nextSeconds, nextThirds, nextFourths, nextFifths = {}, {}, {}, {}, {}
 
@@ -12,7 +26,7 @@ local function emit(number)
 end
 
 local function step(i, permits, maxWaitTicks)
-  local band, lots = bandsOf[i], buckets[i] and buckets[i].lots
+  local band, lots = bandsOf[i], buckets[i].lots
   if lots then
     return held.step(lots, band, permits, now, maxWaitTicks, oldFirsts[i], oldSeconds[i], oldThirds[i], oldFourths[i])
   end
@@ -26,24 +40,6 @@ local function stepInto(i)
   return retries[i] == 0
 end
 
--- Keys that several operations may use are written once, at the end.
-local function write(i, first, second, third, fourth, fifth)
-  if buckets[i] then commit(buckets[i], first, second, third, fourth, fifth)
-  else oldFirsts[i], oldSeconds[i], oldThirds[i], oldFourths[i] = first, second, third, fourth end
-end
-
--- Writes the key of a charge of a RUN, which has the bands from `first` to `last`.
-local function writeRun(key, first, last)
-  local parts, expiresAt = {}, 0
-  for i = first, last do
-    local band = bandsOf[i]
-    expiresAt = max(expiresAt, band.algorithm.expiresAt(band, oldFirsts[i], oldSeconds[i], oldThirds[i], oldFourths[i]))
-    parts[i - first + 1] = packCell(band, oldFirsts[i], oldSeconds[i], oldThirds[i], oldFourths[i])
-  end
-  if expiresAt <= now then call('DEL', KEYS[key])
-  else setValue(KEYS[key], parts[2] and table.concat(parts) or parts[1], expiryMs(expiresAt)) end
-end
-
 -- The timestamp of a bucket.
 local function stampOf(i)
   local algorithm = bandsOf[i].algorithm
@@ -51,32 +47,30 @@ local function stampOf(i)
   return (select(algorithm.stamp, oldFirsts[i], oldSeconds[i], oldThirds[i], oldFourths[i]))
 end
 
--- Moves the timestamp of the bucket back if the clock has stepped back. Returns true if it has.
+-- Moves the timestamp of the bucket back if the clock has stepped back.
 local function moveBack(i, _, _, _, _, changes, first, second, third, fourth, fifth)
-  if not changes then return false end
+  if not changes then return end
   movedFrom[i] = stampOf(i)
-  write(i, first, second, third, fourth, fifth)
+  commit(buckets[i], first, second, third, fourth, fifth)
   if not bandsOf[i].algorithm.open then
     oldFirsts[i], oldSeconds[i], oldThirds[i], oldFourths[i] = first, second, third, fourth
   end
-  return true
 end
 
 -- Does not charge the band. If it would have allowed, its result becomes that of zero permits, unless `keepResult` is true.
--- Returns true if it was moved back.
 local function skip(i, keepResult)
   local allowed = retries[i] == 0
-  if not allowed and not writes[i] then return false end
+  if not allowed and not writes[i] then return end
   if allowed and not keepResult then
     local _
     _, delays[i], remainders[i], resets[i] = step(i, 0, 0)
   end
-  return moveBack(i, step(i, 0, 0))
+  moveBack(i, step(i, 0, 0))
 end
 
 local function emitState(i)
   local algorithm, first = bandsOf[i].algorithm, oldFirsts[i]
-  local size = buckets[i] and buckets[i].lots and -1 or first and (movedFrom[i] or 4) or 0
+  local size = buckets[i].lots and -1 or first and (movedFrom[i] or 4) or 0
   local second = oldSeconds[i]
   if first and algorithm.unchangedUntil then
     first, second = algorithm.unchangedUntil(bandsOf[i], now, first), first.seenAt
@@ -117,15 +111,13 @@ local function chargeAll(items, peek)
   end
   local i = 0
   for item = 1, items do
-    local charged, first, isChanged = granted and allowing[item], i + 1, false
+    local charged = granted and allowing[item]
     while i < ends[item] do
       i = i + 1
       if charged and not peek then
-        write(i, nextFirsts[i], nextSeconds[i], nextThirds[i], nextFourths[i], nextFifths[i])
-        isChanged = true
-      else isChanged = skip(i, charged) or isChanged end
+        commit(buckets[i], nextFirsts[i], nextSeconds[i], nextThirds[i], nextFourths[i], nextFifths[i])
+      else skip(i, charged) end
     end
-    if isChanged and not buckets[first] then writeRun(itemKeys[item], first, i) end
   end
   if granted and isPlain then
     emit(ALLOWED)
@@ -190,22 +182,6 @@ local function prepare(i, permits, maxWaitTicks, key, band)
   oldFirsts[i], oldSeconds[i], oldThirds[i], oldFourths[i] = bucket.first, bucket.second, bucket.third, bucket.fourth
 end
 
--- Reads the bands of one item of a RUN directly. Returns false if its value is not a list of their cells in this order.
-local function readRun(i, permits, maxWaitTicks, key, first, count)
-  local value = values[key]
-  if value and #value ~= cellBytes * count then return false end
-  for j = 0, count - 1 do
-    local band, tag = bandAt(first + j), nil
-    i = i + 1
-    if value then
-      tag, oldFirsts[i], oldSeconds[i], oldThirds[i], oldFourths[i] = unpackNumbers(band.format, value, cellBytes * j + 1)
-      if tag ~= band.tag then return false end
-    else oldFirsts[i], oldSeconds[i], oldThirds[i], oldFourths[i] = nil, nil, nil, nil end
-    buckets[i], bandsOf[i], permitsOf[i], maxWaitsOf[i], movedFrom[i] = nil, band, permits, maxWaitTicks, nil
-  end
-  return true
-end
-
 local function replacementOf(item)
   local replaced = replacements and replacements[decision]
   return replaced and replaced[item]
@@ -219,7 +195,7 @@ local function openItem(item, permits, maxWaitTicks, key, first, count, from)
   for j = 0, count - 1 do
     problem = prepare(from + j + 1, permits, maxWaitTicks, key, bandAt(first + j)) or problem
   end
-  itemKeys[item], ends[item] = key, from + count
+  ends[item] = from + count
   return from + count, problem
 end
 
@@ -228,24 +204,13 @@ local function fail(problem)
   problems[#problems + 1] = problem
 end
 
--- Charges the next decision of a RUN.
 local function chargeRun(offset, items, key)
-  local count, isDirect = 0, not replacements
+  local count, problem, itemProblem = 0, nil, nil
   for item = 1, items do
-    local at = offset + 4 * item - 4
-    if isDirect and not readRun(count, numbers[at + 1], numbers[at + 2], key + item - 1, numbers[at + 3], numbers[at + 4]) then
-      isDirect = false
-    end
-    count = count + numbers[at + 4]
-    shadows[item], ends[item], itemKeys[item] = 0, count, key + item - 1
-  end
-  if isDirect then return chargeAll(items, false) end
-  local problem, itemProblem
-  count = 0
-  for item = 1, items do
-    local at = offset + 4 * item - 4
-    count, itemProblem =
-      openItem(item, numbers[at + 1], numbers[at + 2], key + item - 1, numbers[at + 3], numbers[at + 4], count)
+    local terms = offset + 4 * item
+    shadows[item] = 0
+    count, itemProblem = openItem(item, numbers[terms - 3], numbers[terms - 2], key + item - 1, numbers[terms - 1],
+      numbers[terms], count)
     problem = itemProblem or problem
   end
   if problem then fail(problem) else chargeAll(items, false) end
@@ -295,3 +260,14 @@ local function decide(operation)
   elseif operation == BACKDATE then backdate(count)
   else settle(count) end
 end
+
+return {
+  chargeRun = chargeRun,
+  decide = decide,
+  writeChanged = writeChanged,
+
+  extra = function()
+    problems[#problems + 1] = applied
+    return problems
+  end,
+}

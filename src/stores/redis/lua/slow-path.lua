@@ -1,33 +1,49 @@
--- All decisions except token buckets of one rule that are charged without waiting, which consume.lua handles itself.
-local CHARGE, PEEK, REFUND, LEASE, SETTLE, RESET, BACKDATE = 1, 2, 3, 4, 5, 6, 8
+-- All decisions except token buckets that are charged without waiting, which consume.lua handles itself.
 local DENIED, GRANTED = 0, 1
 local never, max = math.huge, math.max
-local notABucket = 'holds something that is not a bucket'
-
--- Used by logs, and defined by values.lua.
-local LONG, smallLogBytes, longLogs = 32, 12, nil
+local WIDE, LONG, cellBytes, smallLogBytes = 8, 32, 28, 12
+-- Created by values.lua when a log has many entries.
+local longLogs
 
 --@include bands.lua
---@include values.lua
 
--- Messages of failed operations, in order.
-local problems = {}
-
--- The overrides that apply; and by number of the decision and of the item, the key and the bands that replace those of the rule.
-local applied, replacements
-if found then
-  --@make applied overrides.lua
+-- The record of a bucket that is not a log and has no leased permits.
+local function packCell(band, first, second, third, fourth)
+  local fits = band.algorithm.fits
+  if not fits or fits(first, second, third, fourth) then return pack(band.format, band.tag, first, second, third, fourth) end
+  return pack('<I4dddd', band.tag + WIDE, first, second, third, fourth)
 end
 
---@include operations.lua
+-- The milliseconds of an expiry, as `expiryOption` takes them.
+local function expiryMs(expiresAt)
+  return ceil((expiresAt - expiryBase) / 1000) + expiryMargin
+end
+
+local function setValue(name, value, expiry)
+  -- As text: Redis would convert a number with all digits of a double, which is slower.
+  call('SET', name, value, expiryOption, format('%d', expiry))
+end
+
+local operations
+local function loadOperations()
+  if not operations then
+    --@make operations operations.lua
+  end
+  return operations
+end
+
+--@include run.lua
 
 return {
-  chargeRun = chargeRun,
-  decide = decide,
-  finish = writeChanged,
-
-  extra = function()
-    problems[#problems + 1] = applied
-    return problems
+  chargeRun = function(offset, items, key)
+    if found or not chargeRun(offset, items, key) then loadOperations().chargeRun(offset, items, key) end
   end,
+
+  decide = function(operation) loadOperations().decide(operation) end,
+
+  finish = function()
+    if operations then operations.writeChanged() end
+  end,
+
+  extra = function() return operations and operations.extra() end,
 }

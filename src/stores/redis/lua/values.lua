@@ -10,9 +10,9 @@
 --
 -- Records of other bands are kept, because processes may use two versions of a rule for a short time, and because two rules may
 -- have the same abbreviation.
-local WIDE, HELD = 8, 16
+local HELD = 16
 local LOG, kindCount = 5, 6
-local cellBytes, wideBytes, lotsBytes = 28, 36, 32
+local wideBytes, lotsBytes = 36, 32
 local smallEntryBytes, longLogBytes = 10, 41
 -- More records than any two rules have. Beyond this, records of other bands are dropped.
 local maxRecords = 24
@@ -22,16 +22,6 @@ local firstBytes = 2048
 -- The loaded keys by number, and the numbers of those that have changed. A loaded key has its buckets in the order of first use
 -- and by id of their band, and its records in the order of the value.
 local loaded, changedKeys = {}, {}
-
--- The milliseconds of an expiry, as `expiryOption` takes them.
-local function expiryMs(expiresAt)
-  return ceil((expiresAt - expiryBase) / 1000) + expiryMargin
-end
-
-local function setValue(name, value, expiry)
-  -- As text: Redis would convert a number with all digits of a double, which is slower.
-  call('SET', name, value, expiryOption, format('%d', expiry))
-end
 
 -- Leased permits; created only if a bucket has some.
 local held
@@ -165,13 +155,6 @@ local function commit(bucket, first, second, third, fourth, fifth)
   willWrite(bucket.key)
   if band.algorithm.apply then bucket.first = band.algorithm.apply(bucket.first, first, second, third, fourth, fifth)
   else bucket.first, bucket.second, bucket.third, bucket.fourth = first, second, third, fourth end
-end
-
--- The record of a bucket that is not a log and has no leased permits.
-local function packCell(band, first, second, third, fourth)
-  local fits = band.algorithm.fits
-  if not fits or fits(first, second, third, fourth) then return pack(band.format, band.tag, first, second, third, fourth) end
-  return pack('<I4dddd', band.tag + WIDE, first, second, third, fourth)
 end
 
 local function packBucket(bucket)
