@@ -85,6 +85,20 @@ describe('starting', () => {
     const running = await workspace.start(args, { NODE_EXTRA_CA_CERTS: workspace.file('ca.pem') })
     for (let i = 0; i < 3; i++) expect(await ask(`${running.url}/x`)).toMatchObject({ status: 200, body: '/x' })
   })
+
+  it('reuses the connection to an https upstream for requests with different Host headers', async () => {
+    const workspace = tempWorkspace()
+    const { cert, key } = selfSigned()
+    workspace.write('ca.pem', cert)
+    let connections = 0
+    const secure = createSecureServer({ cert, key }, (message, response) => response.end(message.headers.host))
+    const { port } = await serve(secure.on('secureConnection', () => (connections += 1)))
+    configure(workspace, [route('secure', `https://127.0.0.1:${port}`, '/**', ['PreserveHostHeader'])])
+    const running = await workspace.start(args, { NODE_EXTRA_CA_CERTS: workspace.file('ca.pem') })
+    for (const host of ['a.example.org', 'b.example.org', 'a.example.org'])
+      expect(await ask(`${running.url}/x`, { headers: { host } })).toMatchObject({ status: 200, body: host })
+    expect(connections).toBe(1)
+  })
 })
 
 describe('an edit of the routes', () => {

@@ -8,7 +8,7 @@ type Done = (error?: Error | null) => void
 const drainMs = 1_000
 
 /** The name for SNI and the certificate; an IP address is not a server name. */
-export const serverName = ({ hostname }: Origin): string | undefined => (isIP(hostname) === 0 ? hostname : undefined)
+const serverName = ({ hostname }: Origin): string | undefined => (isIP(hostname) === 0 ? hostname : undefined)
 
 /** Opens a connection. Calls `settle` with null once it is ready for requests, or with an error. */
 export function openSocket(origin: Origin, settle: (error: Error | null) => void): Socket {

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import { type buildConnector, Client } from 'undici'
 import { NodeTransport } from './node-transport.js'
-import { drainBeforeFailing, openSocket, serverName } from './open-socket.js'
+import { drainBeforeFailing, openSocket } from './open-socket.js'
 import { type Origin, originKey } from './origin.js'
 import { maxHeadSize } from './response-head.js'
 import { UndiciTransport } from './undici-transport.js'
@@ -26,7 +26,6 @@ export class Slot {
   readonly #origin: Origin
   readonly #owner: SlotOwner
   readonly #client: Client
-  readonly #serverName: string | undefined
   #upstreamRequest: UpstreamRequest | undefined
   #socket: Socket | undefined
   #uses = 0
@@ -37,10 +36,10 @@ export class Slot {
   constructor(origin: Origin, keepAliveMs: number, owner: SlotOwner) {
     this.#origin = origin
     this.#owner = owner
-    this.#serverName = serverName(origin)
     this.#client = new Client(originKey(origin), {
       connect: this.#connect,
-      pipelining: 1,
+      // The slot dispatches one request at a time. With 1, undici takes another turn of the event loop after each response.
+      pipelining: 2,
       maxHeaderSize: maxHeadSize,
       // Disabled: undici's timers have a resolution of half a second and restart with each byte.
       headersTimeout: 0,
@@ -77,7 +76,7 @@ export class Slot {
       return
     }
     const transport = new UndiciTransport(request, this)
-    this.#client.dispatch(transport.dispatchOptions(this.#serverName), transport)
+    this.#client.dispatch(transport.dispatchOptions(this.#origin.hostname), transport)
   }
 
   /** Sends the request again, on a new connection, because the old one is closed. */
@@ -124,15 +123,14 @@ export class Slot {
     queueMicrotask(() => void this.#client.destroy())
   }
 
-  /** Fails the request unless its response starts with `HTTP/1.`. */
-  #checked(chunk: Buffer | null): Buffer | null {
-    if (chunk === null) return null
+  /** Fails the request and returns false unless its response starts with `HTTP/1.`. */
+  #isResponse(chunk: Buffer): boolean {
     for (let i = 0; i < chunk.length && this.#checkedBytes < responseStart.length; i++)
       if (chunk[i] !== responseStart[this.#checkedBytes++]) {
         this.#upstreamRequest?.fail('BAD_RESPONSE', 'the response is not HTTP/1.1')
-        return null
+        return false
       }
-    return chunk
+    return true
   }
 
   readonly #connect = (_: buildConnector.Options, callback: buildConnector.Callback): void => {
@@ -152,8 +150,8 @@ export class Slot {
     }
     this.#settleConnect = settle
     const socket = openSocket(this.#origin, settle)
-    const read = socket.read.bind(socket)
-    socket.read = (size) => this.#checked(read(size))
+    const push = socket.push.bind(socket)
+    socket.push = (chunk: Buffer | null) => (chunk === null || this.#isResponse(chunk)) && push(chunk)
     this.#socket = socket
     this.#uses = 0
     this.#drainsBeforeFailing = false

@@ -22,7 +22,7 @@ export class UndiciTransport implements Transport, Dispatcher.DispatchHandler {
     request.connecting(this)
   }
 
-  dispatchOptions(servername: string | undefined): Dispatcher.DispatchOptions & { servername: string | undefined } {
+  dispatchOptions(servername: string): Dispatcher.DispatchOptions & { servername: string } {
     const { method, path, headers, body, isUpgrade } = this.#upstreamRequest.exchange
     return {
       method,
@@ -30,7 +30,7 @@ export class UndiciTransport implements Transport, Dispatcher.DispatchHandler {
       headers: headers as string[],
       body: body?.stream() ?? null,
       upgrade: isUpgrade ? 'websocket' : null,
-      // By default, undici derives it from the Host header, which may come from the client.
+      // By default, undici derives it from the Host header, which may come from the client, and reconnects if it changes.
       servername,
     }
   }
