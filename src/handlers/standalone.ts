@@ -105,8 +105,10 @@ export class StandaloneHandler implements Handler {
     const { snapshot } = this.#options
     const { plans } = typeof snapshot === 'function' ? snapshot() : snapshot
     const ids = [...plans.keys()]
-    // One warning for all ids, because clients of a server choose them.
-    this.#options.warnings?.warn('FLUXGATE_RULE_SET_UNKNOWN', unknownRuleSet(ruleSetId, ids), 'rule set')
+    // One warning for all ids, because clients of a server choose them. A process without rules, such as a gateway that only
+    // forwards, has nothing to warn of.
+    if (ids.length > 0)
+      this.#options.warnings?.warn('FLUXGATE_RULE_SET_UNKNOWN', unknownRuleSet(ruleSetId, ids), 'rule set')
     return this.#notCovered('NO_RULE_SET', ruleSetId ?? null)
   }
 
