@@ -11,7 +11,6 @@ import { type Answer, rawAnswer } from '../http/connections/raw-answer.js'
 import type { Guard } from '../http/guard.js'
 import type { AccessLog } from './access-log.js'
 import { ForwardedHeaders } from './headers/forwarded.js'
-import { HeaderNames } from './headers/header-names.js'
 import type { IsUntrusted } from './headers/untrusted-headers.js'
 import type { ClientRequest } from './proxy/client-request.js'
 import type { ActiveRoute, GatewayParts } from './proxy/gateway-parts.js'
@@ -63,7 +62,7 @@ export class Gateway {
       guard: options.guard,
       forwarding: new ForwardedHeaders(options.isTrustedProxy),
       clientIpOf: options.clientIpOf,
-      headerNames: new HeaderNames(options.isUntrustedHeader),
+      isUntrustedHeader: options.isUntrustedHeader,
       limits: options.requests,
       log: options.log,
       findRoute: (request) => this.#findRoute(request),

@@ -4,11 +4,11 @@ import type { RequestTarget } from '../proxy/request-target.js'
 import { changeHeaders } from '../routes/header-change.js'
 import type { Route } from '../routes/route.js'
 import { forwardedPath } from './forwarded-path.js'
-import { connectionOptions } from './hop-by-hop.js'
+import { connectionOptions, strippedRequestHeaders } from './hop-by-hop.js'
 
 /** The headers of the upstream request, as a flat list. The HTTP client adds those that manage the connection. */
 export function upstreamHeaders(
-  { forwarding, headerNames }: Pick<GatewayParts, 'forwarding' | 'headerNames'>,
+  { forwarding, isUntrustedHeader }: Pick<GatewayParts, 'forwarding' | 'isUntrustedHeader'>,
   request: IncomingMessage,
   route: Route,
   target: RequestTarget,
@@ -18,8 +18,10 @@ export function upstreamHeaders(
   const peer = forwarding.peerOf(request.socket)
   const list = ['Host', route.preservesHost ? target.host : route.origin.authority]
   for (let i = 0; i < rawHeaders.length; i += 2) {
-    const { name, lower, isStripped, isUntrusted } = headerNames.find(rawHeaders[i] as string)
-    if (isStripped || named?.has(lower) || (isUntrusted && !peer.isTrusted)) continue
+    const name = rawHeaders[i] as string
+    const lower = name.toLowerCase()
+    if (strippedRequestHeaders.has(lower) || named?.has(lower) || (!peer.isTrusted && isUntrustedHeader(lower)))
+      continue
     list.push(name, rawHeaders[i + 1] as string)
   }
   forwarding.addTo(list, peer, request, target.host)

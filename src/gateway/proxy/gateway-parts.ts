@@ -4,7 +4,7 @@ import type { Answer } from '../../http/connections/raw-answer.js'
 import type { Guard } from '../../http/guard.js'
 import type { AccessLog } from '../access-log.js'
 import type { ForwardedHeaders } from '../headers/forwarded.js'
-import type { HeaderNames } from '../headers/header-names.js'
+import type { IsUntrusted } from '../headers/untrusted-headers.js'
 import type { Route } from '../routes/route.js'
 import type { UpstreamPool } from '../upstream/pool.js'
 import type { ClientRequest } from './client-request.js'
@@ -21,7 +21,7 @@ export interface GatewayParts {
   readonly guard: Guard<IncomingMessage>
   readonly forwarding: ForwardedHeaders
   readonly clientIpOf: ClientIpOf
-  readonly headerNames: HeaderNames
+  readonly isUntrustedHeader: IsUntrusted
   readonly limits: RequestLimits
   readonly log: AccessLog | undefined
   /** The first route that matches; or an error response. */

@@ -38,8 +38,7 @@ export class Slot {
     this.#owner = owner
     this.#client = new Client(originKey(origin), {
       connect: this.#connect,
-      // The slot dispatches one request at a time. With 1, undici takes another turn of the event loop after each response.
-      pipelining: 2,
+      pipelining: 1,
       maxHeaderSize: maxHeadSize,
       // Disabled: undici's timers have a resolution of half a second and restart with each byte.
       headersTimeout: 0,
@@ -123,14 +122,15 @@ export class Slot {
     queueMicrotask(() => void this.#client.destroy())
   }
 
-  /** Fails the request and returns false unless its response starts with `HTTP/1.`. */
-  #isResponse(chunk: Buffer): boolean {
+  /** Fails the request unless its response starts with `HTTP/1.`. */
+  #checked(chunk: Buffer | null): Buffer | null {
+    if (chunk === null) return null
     for (let i = 0; i < chunk.length && this.#checkedBytes < responseStart.length; i++)
       if (chunk[i] !== responseStart[this.#checkedBytes++]) {
         this.#upstreamRequest?.fail('BAD_RESPONSE', 'the response is not HTTP/1.1')
-        return false
+        return null
       }
-    return true
+    return chunk
   }
 
   readonly #connect = (_: buildConnector.Options, callback: buildConnector.Callback): void => {
@@ -150,8 +150,8 @@ export class Slot {
     }
     this.#settleConnect = settle
     const socket = openSocket(this.#origin, settle)
-    const push = socket.push.bind(socket)
-    socket.push = (chunk: Buffer | null) => (chunk === null || this.#isResponse(chunk)) && push(chunk)
+    const read = socket.read.bind(socket)
+    socket.read = (size) => this.#checked(read(size))
     this.#socket = socket
     this.#uses = 0
     this.#drainsBeforeFailing = false
