@@ -22,7 +22,7 @@ describe('option values', () => {
     expect([duration('500ms'), duration('1.5s'), duration('2m'), duration('3'), duration('0s')]).toEqual([
       500_000, 1_500_000, 120_000_000, 3_000_000, 0,
     ])
-    for (const text of ['', 'soon', '1 week', '-1s']) expect(() => duration(text)).toThrow('500ms')
+    for (const text of ['', 'soon', '1 fortnight', '-1s']) expect(() => duration(text)).toThrow('500ms')
   })
 
   it('parses algorithms in any spelling and suggests the nearest name', () => {

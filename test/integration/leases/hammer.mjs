@@ -1,5 +1,5 @@
-// Charges a leased bucket as fast as it can from `go` to `stop`, and on until it has spent 100 permits from memory;
-// then it closes and reports what was admitted. With `hold` it charges until it holds some permits, reports how many,
+// Charges a leased bucket as fast as it can from `go` to `stop`, and on until it has spent `fromMemoryAtLeast` permits
+// from memory; then it closes and reports what was admitted. With `hold` it charges until it holds some permits, reports how many,
 // and blocks, so that it can be killed in that state. With `holdAndStop` it closes instead.
 import { setImmediate } from 'node:timers/promises'
 import { Redis } from 'ioredis'
@@ -7,7 +7,7 @@ import { connectionOf } from '../../../dist/redis/client/connection-of.js'
 import { leased } from '../../../dist/stores/leased/leased.js'
 import { RedisBuckets } from '../../../dist/stores/redis/redis-buckets.js'
 
-const { port, prefix, group, leaseShare, callers, isTimed } = JSON.parse(process.argv[2])
+const { port, prefix, group, leaseShare, callers, isTimed, fromMemoryAtLeast } = JSON.parse(process.argv[2])
 const client = new Redis(port)
 const store = leased(new RedisBuckets(connectionOf(client), { prefix }), { leaseShare })
 const demands = [{ group, key: 'a', permits: 1, maxWaitTicks: 0, policy: 'REJECT', shadow: false }]
@@ -20,7 +20,7 @@ let most = 0
 const admissions = new Map()
 
 async function callForever() {
-  while (!isStopped || fromMemory < 100) {
+  while (!isStopped || fromMemory < fromMemoryAtLeast) {
     const { granted, now, fromCache } = await store.charge(demands, false)
     if (!granted) continue
     admitted += 1

@@ -33,11 +33,15 @@ const countable = groupOf([
   bandOf({ algorithm: 'FIXED_WINDOW', capacity: 10_000_000, windowTicks: 366 * 24 * 3_600 * second }),
 ])
 
-/** Processes that are ready to start, and the bucket they share. */
-async function start(count: number, group: BucketGroup) {
+/**
+ * Processes that are ready to start, and the bucket they share. Keys are not leased while their bucket is nearly empty, so with a
+ * low limit a process may spend no permits from memory.
+ */
+async function start(count: number, group: BucketGroup, fromMemoryAtLeast = 100) {
   const prefix = freshPrefix()
-  const settings = JSON.stringify({ port, prefix, group, leaseShare: 0.1, callers: 20, isTimed: group !== countable })
-  const children = Array.from({ length: count }, () => fork(program, [settings]))
+  const isTimed = group !== countable
+  const settings = { port, prefix, group, leaseShare: 0.1, callers: 20, isTimed, fromMemoryAtLeast }
+  const children = Array.from({ length: count }, () => fork(program, [JSON.stringify(settings)]))
   onTestFinished(() => {
     for (const child of children) child.kill('SIGKILL')
   })
@@ -55,7 +59,7 @@ async function reported<T>(child: ChildProcess, order: string): Promise<T> {
   return (await answer)[0] as T
 }
 
-/** Runs the processes for a while, then stops them. Resolves once each has spent 100 permits from memory. */
+/** Runs the processes for a while, then stops them. Resolves once each has spent enough permits from memory. */
 async function hammer(children: readonly ChildProcess[], ms: number): Promise<Report[]> {
   for (const child of children) child.send('go')
   await sleep(ms)
@@ -93,7 +97,7 @@ it('a process returns the permits it holds of a token bucket when it closes', as
 
 it('four processes share a token bucket, and no interval admits more than the limit', async () => {
   const band = bandOf({ capacity: 400, refillTokens: 1_000, windowTicks: second })
-  const { children, remaining } = await start(4, groupOf([band]))
+  const { children, remaining } = await start(4, groupOf([band]), 0)
   const admissions = admissionsOf(await hammer(children, 1_500))
   expect(admissions.length).toBeGreaterThanOrEqual(4)
   expect(excess(band, admissions)).toBeUndefined()
@@ -102,7 +106,7 @@ it('four processes share a token bucket, and no interval admits more than the li
 
 it('four processes share a fixed window, and no window admits more than the limit', async () => {
   const band = bandOf({ algorithm: 'FIXED_WINDOW', capacity: 2_000, windowTicks: second / 2 })
-  const { children } = await start(4, groupOf([band]))
+  const { children } = await start(4, groupOf([band]), 0)
   const admissions = admissionsOf(await hammer(children, 2_000))
   expect(admissions.length).toBeGreaterThanOrEqual(4)
   expect(excess(band, admissions)).toBeUndefined()
