@@ -29,9 +29,10 @@ export interface LeasedStore extends BucketStore {
  * requests than the store would: held permits count as taken in the store until they are settled or their lease ends, and a
  * lease ends here no later than in the store. All other rules are decided by the store.
  *
- * Only keys with many requests are leased. If too few permits are held, concurrent requests wait for one shared lease. A request for more permits than may be held, or
- * one that may wait for a refill, is charged by the store. A peek counts held permits as available. Held permits can be spent
- * while the store is unavailable. After a reset, other processes may still spend the permits that they hold.
+ * Only keys with many requests are leased. If too few permits are held, concurrent requests wait for one shared lease. A
+ * request for more permits than may be held, or one that may wait for a refill, is charged by the store. A peek counts held
+ * permits as available. Held permits can be spent while the store is unavailable. After a reset, other processes may still
+ * spend the permits that they hold.
  */
 export function leased(store: LeasingStore, options: LeasedOptions = {}): LeasedStore {
   const { leaseShare = 0.1, minRequests = 32, maxPools = 50_000, clock = systemClock } = options
@@ -90,7 +91,7 @@ export function leased(store: LeasingStore, options: LeasedOptions = {}): Leased
     return store.charge(charges, false)
   }
 
-  /** Charges a key without a lease as any other, and opens its pool if it has many requests. */
+  /** Charges a key without a lease, and opens its pool if it has many requests. */
   const chargeUnleased = (charges: readonly Charge[], charge: Charge, now: number): Promise<ChargeResult> => {
     const demand = lender.count(charge, now)
     const reply = store.charge(charges, false)

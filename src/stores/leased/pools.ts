@@ -5,7 +5,7 @@ import { batchMs } from './batch.js'
 import { type Demand, HotKeys, seedOf, type Threshold } from './hot-keys.js'
 import { newPool, type Pool } from './pool.js'
 
-/** What applies to all keys of a rule. */
+/** The terms of leases, the same for all keys of a rule. */
 export interface LeaseTerms extends Threshold {
   /** Maximum number of permits that may be held per bucket. */
   readonly maxPermits: number
@@ -59,7 +59,7 @@ export class LeasePools {
     return this.#hotKeys.count(seed, key, now, terms)
   }
 
-  /** Returns the pool of a key, which is created if there is none. */
+  /** Returns the pool of a key, and creates it on first use. */
   open(group: BucketGroup, key: string): Pool {
     const { terms, byKey } = this.#of(group)
     const found = byKey.get(key)

@@ -53,7 +53,7 @@ function bed(options: LeasedOptions & { serverClock?: Clock; from?: Redis } = {}
     /** Permits in the bucket itself, without those held here. */
     inStore: async (group: BucketGroup = rule, key = 'a') =>
       (await buckets.charge([demandOf(group, 0, { key })], true)).bands[0]?.remaining,
-    /** Makes 32 requests, so that the sweep at 25 ms leases 100 permits. Of the others, 868.25 are left in the bucket. */
+    /** Makes 32 requests, so that the sweep at 25 ms leases 100 permits. The bucket keeps 868.25 of the others. */
     async makeBusy(): Promise<void> {
       await some(32)
       clock.advance(sweepMs)

@@ -4,7 +4,7 @@
 -- removed ones. Entries are read in pages and only changed ones are written, so the cost of a decision does not depend on the
 -- length of the log.
 local recordFormat, entryFormat, entryBytes = '<I4I7i7I7I4I4I4I4', '<i7I7', 14
--- Of a log that another version of the rule uses, at most this many ticks after its last use.
+-- A log of another version of the rule is dropped this many ticks after its last use.
 local maxForeignTicks = 60000000
 local leastCapacity = 64
 

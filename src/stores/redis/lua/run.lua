@@ -30,7 +30,7 @@ local function stepItem(i, permits, maxWaitTicks, value, first, count)
   return true, allows, isPlain
 end
 
--- Writes the bands from `first` to `last` of a key. Bands that have not changed have a new state all the same.
+-- Writes the bands from `first` to `last` of a key. Unchanged bands are included, with their current state.
 local function writeItem(name, first, last)
   local value, expiresAt = '', 0
   for i = first, last do

@@ -16,7 +16,7 @@ local wideBytes, lotsBytes = 36, 32
 local smallEntryBytes, longLogBytes = 10, 41
 -- More records than any two rules have. Beyond this, records of other bands are dropped.
 local maxRecords = 24
--- Of a key with logs, this much is read at first.
+-- The number of bytes of a key with logs that are read first.
 local firstBytes = 2048
 
 -- The loaded keys by number, and the numbers of those that have changed. A loaded key has its buckets in the order of first use
