@@ -170,7 +170,10 @@ export class Gate implements FluxGate {
 
   async look({ ruleSetId, ruleId, key }: BucketSelector): Promise<readonly BandDecision[]> {
     this.#assertOpen()
-    const demands = this.#rules.choose(ruleSetId, ruleId).map(({ charge }) => chargeOf(charge, checkKey(key), 0))
+    const demands = this.#rules.choose(ruleSetId, ruleId).map(({ charge, isShadow }) => {
+      const shadow = isShadow?.(checkKey(key)) ?? charge.shadow
+      return chargeOf({ ...charge, shadow }, checkKey(key), 0)
+    })
     return composeDecision(ruleSetId, demands, await this.#store.charge(demands, true), false).bands
   }
 

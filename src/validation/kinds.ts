@@ -66,6 +66,12 @@ export const share: Kind<number> = {
   parse: (value) => (typeof value === 'number' && value > 0 && value <= 1 ? value : undefined),
 }
 
+export const percentage: Kind<number> = {
+  allowed: 'a number from 0 to 100',
+  schema: { type: 'number', minimum: 0, maximum: 100 },
+  parse: (value) => (typeof value === 'number' && value >= 0 && value <= 100 ? value : undefined),
+}
+
 /** One of `values`. An alias is accepted too and becomes the value it stands for. */
 export function oneOf<T extends string>(
   values: readonly T[],

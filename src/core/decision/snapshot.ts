@@ -8,6 +8,7 @@ import { isForEveryRequest, matcherSteps, rankedRules } from '../matching/rule-m
 import type { MatchedContext, RequestContext } from '../request-context.js'
 import { countsByPath, type Rule, type RuleSet } from '../rule.js'
 import { eachInSteps, finish, mapInSteps, type Steps } from '../scheduling/steps.js'
+import { compileIsShadow, type IsShadow } from './gradual-enforcement.js'
 
 /** Options of `compileSnapshot`. */
 export interface SnapshotOptions extends ScopeKeyOptions {
@@ -42,6 +43,8 @@ export interface CompiledRule {
   readonly group: BucketGroup
   readonly keyOf: KeyOf
   readonly charge: RuleCharge
+  /** Set if the rule enforces for a share of its keys only. Replaces `charge.shadow`. */
+  readonly isShadow: IsShadow | undefined
 }
 
 /** The result for a request without the key of a rule that has `onMissingKey: DENY`. */
@@ -85,15 +88,16 @@ function* planSteps(ruleSet: RuleSet, options: SnapshotOptions): Steps<Plan> {
 }
 
 /** For a single rule that applies to every request: there is nothing to match. */
-function singleCharges({ rule, keyOf, charge }: CompiledRule): Plan['charges'] {
+function singleCharges({ rule, keyOf, charge, isShadow }: CompiledRule): Plan['charges'] {
   const { group, maxWaitTicks, policy, shadow } = charge
   const isGlobal = rule.limitScope === 'GLOBAL'
   return (context, permits) => {
     const { key: given } = context
-    const key = (given == null || isGlobal ? keyOf(context) : given || undefined) ?? missingKey(rule)
+    const key = (given == null || isGlobal ? keyOf(context) : given || undefined) ?? missingKey(rule, isShadow)
     if (key === undefined) return none
     if (key === denied) return new MissingKey(rule)
-    return [{ group, key, permits: permits * rule.permits, maxWaitTicks, policy, shadow }]
+    const isShadowCharge = isShadow === undefined ? shadow : isShadow(key)
+    return [{ group, key, permits: permits * rule.permits, maxWaitTicks, policy, shadow: isShadowCharge }]
   }
 }
 
@@ -112,21 +116,22 @@ function* matchedCharges(
     let charges: Charge[] = none
     for (let i = 0; i < matches.length; i++) {
       const { rule, rank, pathVariables } = matches[i] as Match
-      const { keyOf, charge } = byRank[rank] as CompiledRule
+      const { keyOf, charge, isShadow } = byRank[rank] as CompiledRule
       const isPlainMatch = pathVariables === undefined && reading === undefined
       const matched = isPlainMatch ? context : matchedContext(context, pathVariables, reading)
       const isGiven = given != null && rule.limitScope !== 'GLOBAL'
-      const key = (isGiven ? given || undefined : keyOf(matched)) ?? missingKey(rule)
+      const key = (isGiven ? given || undefined : keyOf(matched)) ?? missingKey(rule, isShadow)
       if (key === undefined) continue
       if (key === denied) return new MissingKey(rule)
       // Lists all members, because V8 reads objects that were created by spreading slowly.
-      const { group, maxWaitTicks, policy, shadow } = charge
+      const { group, maxWaitTicks, policy } = charge
+      const shadow = isShadow === undefined ? charge.shadow : isShadow(key)
       const charged = { group, key, permits: permits * rule.permits, maxWaitTicks, policy, shadow }
       // Most requests have one charge. Pushing it to an empty array would allocate room for 17.
       if (charges.length === 0) charges = [charged]
       else charges.push(charged)
       // A shadow rule does not decide, so the next rule is still the first one that does.
-      if (onlyFirst && rule.mode === 'ENFORCE') break
+      if (onlyFirst && !shadow) break
     }
     return charges
   }
@@ -193,6 +198,7 @@ export function compileRule(
     group,
     keyOf: compileKey(rule, options),
     charge: { group, maxWaitTicks, policy, shadow: rule.mode === 'SHADOW' },
+    isShadow: compileIsShadow(ruleSetId, rule),
   }
 }
 
@@ -202,9 +208,11 @@ export const maxWaitTicksOf = (maxWaitMs: number): number => Math.max(1, ticksUp
 /** Marks a missing key that rejects the request. Differs from every key. */
 const denied = Symbol('denied')
 
-function missingKey({ onMissingKey, mode }: Rule): string | typeof denied | undefined {
+/** Requests without a key count as one key for `enforcePercent`. */
+function missingKey({ onMissingKey, mode }: Rule, isShadow: IsShadow | undefined): string | typeof denied | undefined {
   if (onMissingKey === 'ANONYMOUS') return anonymous
-  return onMissingKey === 'DENY' && mode === 'ENFORCE' ? denied : undefined
+  const enforces = isShadow === undefined ? mode === 'ENFORCE' : !isShadow(anonymous)
+  return onMissingKey === 'DENY' && enforces ? denied : undefined
 }
 
 function matchedContext(

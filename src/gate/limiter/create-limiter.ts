@@ -89,7 +89,11 @@ export function createLimiter(options: LimiterOptions): Limiter {
     ...document
   } = options ?? {}
   const room = new WaitingRoom(checkRange('maxConcurrentWaits', maxConcurrentWaits, 0), checkClock(clock))
-  const { rule, charge: ruleCharge } = compileRule(ruleSetId, parseRule(document), {
+  const {
+    rule,
+    charge: ruleCharge,
+    isShadow,
+  } = compileRule(ruleSetId, parseRule(document), {
     maxWaitMs: defaultMaxWaitMs,
     resetBucketsOnReload: true,
     resets: () => 0,
@@ -109,7 +113,14 @@ export function createLimiter(options: LimiterOptions): Limiter {
   }
 
   const chargeOf = (key: string, permits: number): Charge => {
-    return { group, key, permits: checkedPermits(key, permits), maxWaitTicks, policy, shadow }
+    return {
+      group,
+      key,
+      permits: checkedPermits(key, permits),
+      maxWaitTicks,
+      policy,
+      shadow: isShadow?.(key) ?? shadow,
+    }
   }
 
   // Synchronous calls share one charge, which no store keeps. Saves 9 % of the CPU time of `consumeSync` with a single key.
@@ -121,6 +132,7 @@ export function createLimiter(options: LimiterOptions): Limiter {
       if (store.chargeSync === undefined) throw syncUnsupported()
       shared.permits = checkedPermits(key, permits)
       shared.key = key
+      if (isShadow !== undefined) shared.shadow = isShadow(key)
       return limiter.decide(ruleSetId, sharedCharges) as Decision
     },
     async consume(key, permits = 1) {

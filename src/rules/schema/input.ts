@@ -102,6 +102,8 @@ interface RuleFields {
   readonly maxWaitMs?: number
   /** Default: `ENFORCE`. */
   readonly mode?: Mode
+  /** Percentage of keys for which the rule enforces, 0 to 100; it is a shadow for all others. Default: 100. */
+  readonly enforcePercent?: number
   /** Default: `EXACT`. */
   readonly consistency?: Consistency
   /** The treatment of requests while the store fails. Default: the value in the configuration. */

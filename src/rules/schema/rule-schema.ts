@@ -4,7 +4,7 @@ import { maxCapacity, maxWindowTicks } from '../../core/rule.js'
 import { type Fields, type FieldValues, givenAlias, isObject, itemsOf, openFields } from '../../validation/fields.js'
 import type { ValidationIssues } from '../../validation/issues.js'
 import { described, type Kind, structured, wrongValue } from '../../validation/kind.js'
-import { boolean, identifier, instant, oneOf, text, wholeNumber } from '../../validation/kinds.js'
+import { boolean, identifier, instant, oneOf, percentage, text, wholeNumber } from '../../validation/kinds.js'
 import { labelBands } from './fields/band-labels.js'
 import { algorithmKind, bandKinds, bandList, type DraftBand, maxBands, readBand } from './fields/band-schema.js'
 import { whenKind } from './fields/condition-schema.js'
@@ -45,6 +45,10 @@ export const ruleKinds = {
   onLimitExceedPolicy: described(policyKind, 'Alias of `onLimitExceed`.'),
   maxWaitMs: wholeNumber(0, maxWindowTicks / 1_000),
   mode: described(oneOf(['ENFORCE', 'SHADOW'] as const), 'Default: ENFORCE.'),
+  enforcePercent: described(
+    percentage,
+    'Share of keys for which the rule enforces; a shadow for all others. Default: 100.',
+  ),
   consistency: described(
     oneOf(['EXACT', 'LEASED'] as const),
     'Default: EXACT. LEASED: TOKEN_BUCKET and FIXED_WINDOW only.',
@@ -103,6 +107,7 @@ function readCommon(fields: Fields<typeof ruleKinds>): Omit<Rule, 'id' | 'bands'
     description: fields.read('description'),
     maxWaitMs: fields.read('maxWaitMs'),
     onStoreFailure: fields.read('onStoreFailure'),
+    enforcePercent: fields.read('enforcePercent'),
     attributes: fields.read('attributes'),
     createdAt: fields.read('createdAt'),
     updatedAt: fields.read('updatedAt'),

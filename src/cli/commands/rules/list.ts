@@ -67,7 +67,10 @@ function rowOf(document: RuleDocument): string[] {
   const rule = parseRuleSets([{ id: 'one', rules: [document] }])[0]?.rules[0]
   if (rule === undefined) return [document.id]
   const limit = rule.bands.map(({ capacity, windowTicks }) => `${capacity} per ${formatDuration(windowTicks / 1_000)}`)
-  const state = [!rule.enabled && 'off', rule.mode === 'SHADOW' && 'shadow'].filter((word) => word !== false)
+  const { mode, enforcePercent = 100 } = rule
+  const isGradual = mode === 'ENFORCE' && enforcePercent < 100
+  const words = [!rule.enabled && 'off', mode === 'SHADOW' && 'shadow', isGradual && `enforced for ${enforcePercent}%`]
+  const state = words.filter((word) => word !== false)
   return [rule.id, String(rule.priority), rule.path, limit.join(', '), rule.limitScope, state.join(', ')]
 }
 
