@@ -27,6 +27,15 @@ export type {
 } from './core/contracts/rule-store.js'
 export type { BandDecision, Decision, Reason } from './core/decision.js'
 export { type ErrorCode, FluxGateError, type ValidationIssue } from './core/errors.js'
+export type {
+  ExplainedBand,
+  ExplainedBucket,
+  ExplainedRule,
+  ExplainOptions,
+  Explanation,
+  FailedCondition,
+  RuleStatus,
+} from './core/explain/explanation.js'
 export type { CheckOptions, Handler } from './core/handler.js'
 export { jsonText, parseJson } from './core/json/source-text.js'
 export type { NamedResolver, NamedResolvers } from './core/keys/scope-key-resolver.js'

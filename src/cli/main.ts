@@ -9,6 +9,7 @@ const commands: Readonly<Record<string, () => Promise<Command>>> = {
   serve: async () => (await import('./commands/serve.js')).serveCommand(),
   gateway: async () => (await import('./commands/gateway.js')).gatewayCommand(),
   check: async () => (await import('./commands/check.js')).checkCommand(),
+  explain: async () => (await import('./commands/explain/explain.js')).explainCommand(),
   rules: async () => (await import('./commands/rules/rules.js')).rulesCommand(),
   simulate: async () => (await import('./commands/simulate/simulate.js')).simulateCommand(),
   doctor: async () => (await import('./commands/doctor.js')).doctorCommand(),

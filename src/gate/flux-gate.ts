@@ -1,5 +1,6 @@
 import type { OverrideStore } from '../core/contracts/override-store.js'
 import type { BandDecision, Decision } from '../core/decision.js'
+import type { ExplainOptions, Explanation } from '../core/explain/explanation.js'
 import type { CheckOptions, Handler } from '../core/handler.js'
 import type { RequestContext } from '../core/request-context.js'
 import type { RuleSet } from '../core/rule.js'
@@ -25,6 +26,15 @@ export interface FluxGate extends Handler {
   check(context: RequestContext, options?: CheckOptions): Promise<Decision>
   /** Like `check`, but synchronous if the buckets are in this process: returns the Decision itself, or throws. Middleware uses it. */
   decide(context: RequestContext, options?: CheckOptions): Decision | Promise<Decision>
+  /**
+   * Explains the decision about a request: every rule with the condition that excludes it or with its key and buckets. Charges
+   * nothing, and emits no `decision` event.
+   *
+   * @example
+   * const { rules, decision } = await gate.explain({ clientIp: '203.0.113.7', method: 'GET', path: '/api/users' })
+   * for (const { ruleId, status, failed } of rules) console.log(ruleId, status, failed?.field)
+   */
+  explain(context: RequestContext, options?: ExplainOptions): Promise<Explanation>
   /** Returns the current buckets of a key under a rule, by band. Charges nothing. */
   look(what: BucketSelector): Promise<readonly BandDecision[]>
   /** Resets the buckets of a key, of a rule (without `key`), or of a rule set (without `ruleId`). */

@@ -6,6 +6,7 @@ import { checkKey } from '../core/decision/check-request.js'
 import { composeDecision } from '../core/decision/compose-decision.js'
 import type { BandDecision, Decision } from '../core/decision.js'
 import { FluxGateError, messageOf } from '../core/errors.js'
+import type { ExplainOptions, Explanation } from '../core/explain/explanation.js'
 import type { CheckOptions } from '../core/handler.js'
 import type { RequestContext } from '../core/request-context.js'
 import type { RuleSet } from '../core/rule.js'
@@ -166,6 +167,11 @@ export class Gate implements FluxGate {
   async refund(context: RequestContext, options?: Pick<CheckOptions, 'ruleSetId' | 'permits'>): Promise<void> {
     this.#assertOpen()
     await this.#handler.refund(context, options)
+  }
+
+  async explain(context: RequestContext, options?: ExplainOptions): Promise<Explanation> {
+    this.#assertOpen()
+    return this.#handler.explain(context, options)
   }
 
   async look({ ruleSetId, ruleId, key }: BucketSelector): Promise<readonly BandDecision[]> {

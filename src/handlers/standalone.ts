@@ -5,6 +5,9 @@ import { RateLimiter } from '../core/decision/rate-limiter.js'
 import { MissingKey, type Plan, type Snapshot } from '../core/decision/snapshot.js'
 import { unmeteredDecision } from '../core/decision/unmetered-decision.js'
 import type { Decision, Reason } from '../core/decision.js'
+import { FluxGateError } from '../core/errors.js'
+import { explainPlan } from '../core/explain/explain-plan.js'
+import type { ExplainOptions, Explanation } from '../core/explain/explanation.js'
 import type { CheckOptions, Handler } from '../core/handler.js'
 import type { RequestContext } from '../core/request-context.js'
 import type { OnStoreFailure } from '../core/rule.js'
@@ -52,6 +55,9 @@ const contextFields: readonly string[] = [
   'attributes',
 ] satisfies (keyof RequestContext)[]
 
+/** The default of `limit` of `explain`. */
+const defaultExplained = 1_000
+
 const noOptions: CheckOptions = Object.freeze({})
 
 /** Decides in this process: one rule snapshot, one call to the store, and a fallback while the store fails. */
@@ -86,6 +92,15 @@ export class StandaloneHandler implements Handler {
     return charges.length === 0
       ? this.#notCovered('NO_RULE', ruleSetId)
       : this.#limiter.decide(ruleSetId, charges, options)
+  }
+
+  /** Returns the decision of a check with the part of each rule in it. Charges nothing. */
+  async explain(context: RequestContext, { limit, ...options }: ExplainOptions = {}): Promise<Explanation> {
+    const maxOthers = limit === undefined ? defaultExplained : checkLimit(limit)
+    const plan = this.#planOf(options.ruleSetId)
+    const decide = () => this.decide(context, { ...options, peek: true })
+    if (plan === undefined) return { ruleSetId: null, paths: [], rules: [], omitted: 0, decision: await decide() }
+    return explainPlan(plan, checkContext(context), { decide, maxOthers, limiter: this.#limiter })
   }
 
   async refund(context: RequestContext, options: Pick<CheckOptions, 'ruleSetId' | 'permits'> = {}): Promise<void> {
@@ -130,4 +145,10 @@ export class StandaloneHandler implements Handler {
   #now(): number {
     return this.#options.clock.now()
   }
+}
+
+function checkLimit(limit: number): number {
+  if (Number.isInteger(limit) && limit >= 0) return limit
+  const received = typeof limit === 'number' ? limit : typeof limit
+  throw new FluxGateError('FLUXGATE_ARGUMENT_INVALID', `limit must be an integer of at least 0; received ${received}.`)
 }

@@ -7,6 +7,7 @@ import { checkRoutes } from './routes/check-routes.js'
 import { consoleRoutes } from './routes/console-routes.js'
 import { documentRoutes } from './routes/document-routes.js'
 import { eventRoutes } from './routes/event-routes.js'
+import { explainRoutes } from './routes/explain-routes.js'
 import { healthRoutes } from './routes/health-routes.js'
 import { overrideRoutes } from './routes/override-routes.js'
 import { ruleRoutes } from './routes/rule-routes.js'
@@ -18,6 +19,7 @@ import { openApiSchema } from './schemas/health-schema.js'
 export function apiRoutes(parts: ApiParts, events: EventStreams): Route[] {
   const routes = [
     ...checkRoutes(parts.gate),
+    ...explainRoutes(parts),
     ...ruleSetRoutes(parts),
     ...ruleRoutes(parts),
     ...documentRoutes(parts),

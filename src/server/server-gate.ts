@@ -1,5 +1,6 @@
 import type { OverrideStore } from '../core/contracts/override-store.js'
 import type { BandDecision, Decision } from '../core/decision.js'
+import type { ExplainOptions, Explanation } from '../core/explain/explanation.js'
 import type { Handler } from '../core/handler.js'
 import type { RequestContext } from '../core/request-context.js'
 import type { RuleSet } from '../core/rule.js'
@@ -30,6 +31,7 @@ export interface ServerGate extends Required<Handler> {
   readonly ruleSets: readonly RuleSet[]
   /** Present if the bucket store supports overrides. */
   readonly overrides?: OverrideStore | undefined
+  explain(context: RequestContext, options?: ExplainOptions): Promise<Explanation>
   /** The current state of one bucket, by band. Charges nothing. */
   look(what: Required<BucketSelector>): Promise<readonly BandDecision[]>
   reset(what: BucketSelector): Promise<void>

@@ -1,17 +1,12 @@
 import { Command, Option } from 'commander'
-import { loadConfig } from '../../config/config.js'
-import { systemClock } from '../../core/clock.js'
 import type { Decision } from '../../core/decision.js'
 import { omitUndefined } from '../../core/omit-undefined.js'
-import { gateOptions } from '../../gate/configured-options.js'
-import { createFluxGate } from '../../gate/create-flux-gate.js'
-import type { FluxGateOptions } from '../../gate/options.js'
 import { exitStatus } from '../exit-status.js'
+import { withLocalGate } from '../local-gate.js'
 import { wholeNumber } from '../options/option-values.js'
 import { contextOf, type RequestOptions, withRequestOptions } from '../options/request-options.js'
-import { knownRuleSet } from '../options/rule-set-option.js'
 import { configOption, ruleSetOption } from '../options/shared-options.js'
-import { displayPath, printJson } from '../output/output.js'
+import { printJson } from '../output/output.js'
 import { serverClient } from '../server-client.js'
 
 interface CheckCommandOptions extends RequestOptions {
@@ -69,29 +64,14 @@ async function check(options: CheckCommandOptions): Promise<void> {
   printJson(options.json && options.repeat !== undefined ? decisions : last)
 }
 
-async function decideLocally(options: CheckCommandOptions): Promise<Decision[]> {
-  const { permits, peek, ruleSet } = options
-  const settings = options.rules === undefined ? await configured(options.config) : { rules: options.rules }
-  // The clock does not advance, so that the result does not depend on the speed of the machine.
-  const startedAt = systemClock.now()
-  const gate = await createFluxGate({ ...settings, clock: { now: () => startedAt }, reload: { strategy: 'NONE' } })
-  try {
-    const usesConfiguredDefault = ruleSet === undefined && settings.defaultRuleSetId !== undefined
-    const ruleSetId = usesConfiguredDefault ? undefined : knownRuleSet(gate.ruleSets, ruleSet)
+function decideLocally(options: CheckCommandOptions): Promise<Decision[]> {
+  const { permits, peek } = options
+  return withLocalGate(options, async (gate, ruleSetId) => {
     const decisions: Decision[] = []
     for (let i = 0; i < (options.repeat ?? 1); i++)
       decisions.push(await gate.check(contextOf(options), { ruleSetId, permits, peek }))
     return decisions
-  } finally {
-    await gate.close()
-  }
-}
-
-/** The same configuration that `serve` would use here. Environment variables apply even without a file. */
-async function configured(path: string | undefined): Promise<FluxGateOptions> {
-  const config = await loadConfig({ path, env: process.env, cwd: process.cwd() })
-  const { type, path: rulesFile } = config.rules
-  return { ...gateOptions(config), ...(type === 'file' && { rules: { type, path: displayPath(rulesFile) } }) }
+  })
 }
 
 async function askServer(options: CheckCommandOptions, url: string): Promise<Decision[]> {

@@ -206,13 +206,26 @@ export function compileRule(
 export const maxWaitTicksOf = (maxWaitMs: number): number => Math.max(1, ticksUp(maxWaitMs))
 
 /** Marks a missing key that rejects the request. Differs from every key. */
-const denied = Symbol('denied')
+export const denied: unique symbol = Symbol('denied')
 
 /** Requests without a key count as one key for `enforcePercent`. */
 function missingKey({ onMissingKey, mode }: Rule, isShadow: IsShadow | undefined): string | typeof denied | undefined {
   if (onMissingKey === 'ANONYMOUS') return anonymous
   const enforces = isShadow === undefined ? mode === 'ENFORCE' : !isShadow(anonymous)
   return onMissingKey === 'DENY' && enforces ? denied : undefined
+}
+
+/** The key of a request under a rule that matches, as the plans determine it. For explanations. */
+export function keyOfMatch(
+  { rule, keyOf, isShadow }: CompiledRule,
+  context: RequestContext,
+  pathVariables: PathVariables | undefined,
+  reading: string | undefined,
+): string | typeof denied | undefined {
+  const { key: given } = context
+  if (given != null && rule.limitScope !== 'GLOBAL') return given || missingKey(rule, isShadow)
+  const isPlainMatch = pathVariables === undefined && reading === undefined
+  return keyOf(isPlainMatch ? context : matchedContext(context, pathVariables, reading)) ?? missingKey(rule, isShadow)
 }
 
 function matchedContext(

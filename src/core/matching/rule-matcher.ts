@@ -23,8 +23,7 @@ export const compileRules = (ruleSet: RuleSet): RuleMatcher =>
 
 /** As `compileRules`, for rules in order of rank. */
 export function* matcherSteps(rules: readonly Rule[], caseSensitive: boolean): Steps<RuleMatcher> {
-  const readsPath = !rules.every((rule) => isForEveryPath(rule) && !countsByPath(rule))
-  const pathOf = readsPath ? ({ path }: RequestContext) => interpretPath(path, caseSensitive) : () => '/'
+  const pathOf = readsPath(rules) ? ({ path }: RequestContext) => interpretPath(path, caseSensitive) : () => '/'
   if (rules.every(isForEveryRequest)) {
     const all = rules.map(matchOf)
     return { interpretPath: pathOf, match: () => all }
@@ -48,6 +47,10 @@ export function* matcherSteps(rules: readonly Rule[], caseSensitive: boolean): S
     },
   }
 }
+
+/** True if the matches or the keys depend on the path of a request. */
+export const readsPath = (rules: readonly Rule[]): boolean =>
+  !rules.every((rule) => isForEveryPath(rule) && !countsByPath(rule))
 
 const isForEveryPath = ({ path }: Rule): boolean => path === '/**'
 

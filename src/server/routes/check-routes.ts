@@ -89,7 +89,7 @@ function decide(gate: ServerGate, body: CheckBody): Decision | Promise<Decision>
 }
 
 /** Lists the members explicitly, so that no unknown member of the body enters the context. */
-function contextOf(body: RefundBody): RequestContext {
+export function contextOf(body: RefundBody): RequestContext {
   return {
     key: body.key ?? undefined,
     clientIp: body.clientIp ?? undefined,

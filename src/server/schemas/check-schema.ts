@@ -51,7 +51,8 @@ const attributes: Kind<Readonly<Record<string, unknown>>> = {
   parse: (value) => (isObject(value) && Object.keys(value).length <= 1_000 ? value : undefined),
 }
 
-const requestFields = {
+/** The fields that describe a request. */
+export const requestFields = {
   ruleSetId: textField(
     128,
     'Default: the configured rule set, the only one, or the one named `default`, in this order.',

@@ -87,6 +87,7 @@ describe('/openapi.json', () => {
     const contract = `POST /api/ratelimit/check
 POST /api/ratelimit/check/batch
 POST /api/ratelimit/refund
+POST /api/ratelimit/explain
 GET /api/rule-sets
 GET PUT DELETE /api/rule-sets/{id}
 GET POST /api/rule-sets/{id}/rules
@@ -255,6 +256,9 @@ describe('every response matches its description', () => {
     ['check', 400, 'POST', '/api/ratelimit/check', { permits: 0 }],
     ['checkBatch', 200, 'POST', '/api/ratelimit/check/batch', { checks: [who, { ...who, permits: 100 }] }],
     ['refund', 200, 'POST', '/api/ratelimit/refund', who],
+    ['explain', 200, 'POST', '/api/ratelimit/explain', who],
+    ['explain', 200, 'POST', '/api/ratelimit/explain', { ruleSetId: 'nobody' }],
+    ['explain', 400, 'POST', '/api/ratelimit/explain', { limit: -1 }],
     ['listRuleSets', 200, 'GET', '/api/rule-sets?limit=1'],
     ['getRuleSet', 200, 'GET', shop],
     ['getRuleSet', 404, 'GET', '/api/rule-sets/nobody'],
