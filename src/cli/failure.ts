@@ -1,4 +1,5 @@
 import { FluxGateError } from '../core/errors.js'
+import { describeIssue } from '../validation/issues.js'
 
 /** Invalid command line usage. The message is printed as is, without a stack trace. */
 export class UsageError extends Error {
@@ -31,5 +32,5 @@ function withIssues({ message, errors }: FluxGateError): string {
   const missing = errors.filter((issue) => !message.includes(issue.message))
   // A message that already lists its first issues is complete: it limits their number on purpose.
   if (missing.length < errors.length) return message
-  return [message, ...missing.map((issue) => `  ${issue.path}: ${issue.message}`)].join('\n')
+  return [message, ...missing.map((issue) => `  ${describeIssue(issue)}`)].join('\n')
 }

@@ -1,6 +1,8 @@
 import { readFile, stat } from 'node:fs/promises'
 import { FluxGateError, type ValidationIssue } from '../core/errors.js'
+import { finish } from '../core/scheduling/steps.js'
 import { formatOf, maxDocumentLength, parseDocument } from '../rules/document/document.js'
+import { issueLocator } from '../rules/document/locate-issues.js'
 import { digestOf } from '../rules/document/rules-file.js'
 import { configInvalid } from '../validation/config-invalid.js'
 import { camelCase } from '../validation/setting-names.js'
@@ -11,16 +13,20 @@ export interface ConfigFile {
   readonly document: unknown
   /** Digest of the file's bytes. */
   readonly digest: string
+  /** Adds the positions in the file to issues. */
+  locate(issues: readonly ValidationIssue[]): readonly ValidationIssue[]
 }
 
 /** Reads and parses a YAML or JSON file. `shown` is the path for messages. */
 export async function readConfigFile(path: string, shown: string): Promise<ConfigFile> {
   const { text, digest } = await readText(path, shown)
   const format = formatOf(path)
+  const masked = format === 'yaml' ? maskPlaceholders(text) : text
   try {
     return {
-      document: unmasked(parseDocument(format === 'yaml' ? maskPlaceholders(text) : text, format, shown)),
+      document: unmasked(parseDocument(masked, format, shown)),
       digest,
+      locate: (issues) => finish(issueLocator(masked, format)(issues)),
     }
   } catch (error) {
     if (!(error instanceof FluxGateError)) throw error
@@ -32,12 +38,12 @@ export async function readConfigFile(path: string, shown: string): Promise<Confi
  * Removes quoted values from syntax errors. The parser may quote any part of the file, including secrets, and logs have more
  * readers than the file. Only names of settings are kept.
  */
-function withoutValues({ path, message }: ValidationIssue): ValidationIssue {
+function withoutValues({ message, ...place }: ValidationIssue): ValidationIssue {
   const [, general = ''] = /^((?:(?!: |[*&!%|>]\S).)*)/s.exec(message) ?? []
   const shown = (general || 'invalid syntax').replace(/"((?:[^"\\]|\\.)*)"/g, (match, name: string) =>
     name.length === 1 || settingNames.has(camelCase(name)) ? match : '…',
   )
-  return { path, message: unmaskPlaceholders(shown) }
+  return { ...place, message: unmaskPlaceholders(shown) }
 }
 
 function unmasked(value: unknown): unknown {

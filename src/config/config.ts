@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
+import type { ValidationIssue } from '../core/errors.js'
 import { configInvalid } from '../validation/config-invalid.js'
 import { noIssues } from '../validation/issues.js'
 import { environmentName } from '../validation/setting-names.js'
@@ -13,6 +14,8 @@ export interface Config extends Settings {
   readonly file: string | undefined
   /** Digest of the file's contents when it was loaded. */
   readonly fileDigest: string | undefined
+  /** Adds the positions in the file to issues that are found after it was loaded. */
+  locate(issues: readonly ValidationIssue[]): readonly ValidationIssue[]
   /** True if `rules.path` is the default, so that a missing rules file is not an error. */
   readonly areRulesOptional: boolean
 }
@@ -24,17 +27,17 @@ export interface ConfigSource {
   readonly cwd: string
 }
 
-const noFile = { document: undefined, digest: undefined }
+const noFile = { document: undefined, digest: undefined, locate: (issues: readonly ValidationIssue[]) => issues }
 
 /** Loads all settings. Environment variables override the file. Paths in the file are relative to the file. */
 export async function loadConfig({ path, env, cwd }: ConfigSource): Promise<Config> {
   const shown = path ?? 'fluxgate.yaml'
   const file = resolve(cwd, shown)
   const hasFile = path !== undefined || existsSync(file)
-  const { document, digest } = hasFile ? await readConfigFile(file, shown) : noFile
+  const { document, digest, locate } = hasFile ? await readConfigFile(file, shown) : noFile
   const issues = noIssues()
   const settings = readSettings(document, env, issues)
-  if (issues.count > 0) throw configInvalid(hasFile ? shown : 'Configuration', issues.kept)
+  if (issues.count > 0) throw configInvalid(hasFile ? shown : 'Configuration', locate(issues.kept))
   const located = withPaths(settings, (place, path) => {
     const isFromEnvironment = variable(env, environmentName(place)) !== undefined
     return resolve(hasFile && !isFromEnvironment ? dirname(file) : cwd, path)
@@ -43,6 +46,7 @@ export async function loadConfig({ path, env, cwd }: ConfigSource): Promise<Conf
     ...located,
     file: hasFile ? file : undefined,
     fileDigest: digest,
+    locate,
     areRulesOptional: settings.rules.path === defaults.rules.path.defaultValue,
   }
 }

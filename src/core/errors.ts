@@ -38,6 +38,10 @@ export interface ValidationIssue {
   readonly path: string
   /** The problem and the expected value. */
   readonly message: string
+  /** The line in the file, from 1. Absent if the document is not a file. */
+  readonly line?: number
+  /** The column in the line, from 1. */
+  readonly column?: number
 }
 
 /** The message of an error of any type. */

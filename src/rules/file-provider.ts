@@ -2,6 +2,7 @@ import { resolve } from 'node:path'
 import type { RuleSetProvider } from '../core/contracts/rule-set-provider.js'
 import { inSlices } from '../core/scheduling/steps.js'
 import { formatOf, parseDocumentSteps } from './document/document.js'
+import { issueLocator } from './document/locate-issues.js'
 import { digestOfFile, readRulesFile } from './document/rules-file.js'
 import { watchFile } from './document/watch-file.js'
 import { ruleSetSteps } from './schema/parse-rules.js'
@@ -20,8 +21,9 @@ export function fileRules(path: string): RuleSetProvider {
     async load() {
       const { text, digest } = await readRulesFile(file, path)
       loaded = digest
-      const { value } = await inSlices(parseDocumentSteps(text, formatOf(file), { source: path }))
-      return inSlices(ruleSetSteps(value, path))
+      const format = formatOf(file)
+      const { value } = await inSlices(parseDocumentSteps(text, format, { source: path }))
+      return inSlices(ruleSetSteps(value, path, issueLocator(text, format)))
     },
     watch(onChange, onError) {
       const digest = () => digestOfFile(file, path)

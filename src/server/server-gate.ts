@@ -4,6 +4,7 @@ import type { ExplainOptions, Explanation } from '../core/explain/explanation.js
 import type { Handler } from '../core/handler.js'
 import type { RequestContext } from '../core/request-context.js'
 import type { RuleSet } from '../core/rule.js'
+import type { Warnings } from '../validation/warnings.js'
 
 /** One bucket, or all buckets of a rule if `key` is missing. */
 export interface BucketSelector {
@@ -28,6 +29,8 @@ interface Events {
 
 /** The part of a gate that the server uses. `FluxGate` implements it. */
 export interface ServerGate extends Required<Handler> {
+  /** Receives warnings about requests with unknown members. */
+  readonly warnings: Pick<Warnings, 'warn'>
   readonly ruleSets: readonly RuleSet[]
   /** Present if the bucket store supports overrides. */
   readonly overrides?: OverrideStore | undefined

@@ -29,9 +29,13 @@ export function noIssues(): ValidationIssues {
 }
 
 /** The error for an invalid document. Its message gives the number of issues and one line for each of the first 20. */
-export function rulesInvalid(source: string, issues: ValidationIssues, cause?: unknown): FluxGateError {
+export function rulesInvalid(
+  source: string,
+  issues: Pick<ValidationIssues, 'kept' | 'count'>,
+  cause?: unknown,
+): FluxGateError {
   const { kept, count } = issues
-  const lines = kept.slice(0, maxShown).map(({ path, message }) => `  ${path}: ${message}`)
+  const lines = kept.slice(0, maxShown).map((issue) => `  ${describeIssue(issue)}`)
   if (count > lines.length) lines.push(`  … and ${count - lines.length} more`)
   const message = `${source}: ${count} ${count === 1 ? 'error' : 'errors'}\n${lines.join('\n')}`
   return new FluxGateError('FLUXGATE_RULES_INVALID', message, {
@@ -39,6 +43,17 @@ export function rulesInvalid(source: string, issues: ValidationIssues, cause?: u
     ...(cause !== undefined && { cause }),
   })
 }
+
+/** One line about an issue: `rules[0].bands[0].capacity: must be …; received 0 (line 7, column 15)`. */
+export function describeIssue({ path, message, line, column = 1 }: ValidationIssue): string {
+  const text = `${path}: ${message}`
+  const position = line === undefined ? path : positionText(line, column)
+  // The path of a syntax error is its position.
+  return line === undefined || position === path ? text : `${text} (${position})`
+}
+
+/** A position as messages show it, from 1. */
+export const positionText = (line: number, column: number): string => `line ${line}, column ${column}`
 
 /** Describes a value in an error message. The text is one line, bounded, and free of terminal control characters. */
 export function describeValue(value: unknown): string {

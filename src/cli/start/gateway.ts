@@ -10,6 +10,7 @@ import type { DemoExamples } from '../../program/demo/examples.js'
 import { type OpenAccessLog, openAccessLog } from '../../program/gateway/access-log.js'
 import { createGateway, type RunningGateway } from '../../program/gateway/create-gateway.js'
 import { watchRoutes } from '../../program/gateway/reload.js'
+import { openLog } from '../../program/log.js'
 import { configuredRules } from '../../program/rules.js'
 import { type InitialRules, initialRules, shareRules } from '../../program/workers/initial-rules.js'
 import { isWorker } from '../../program/workers/workers.js'
@@ -104,6 +105,7 @@ async function open(plan: GatewayStart): Promise<Opened> {
       routes,
       log: accessLog?.log,
       observer: companion?.observer,
+      logger: openLog(config),
       onUnreachable: (message) => report.warning(message),
     })
     return { running, rules, starting, close }

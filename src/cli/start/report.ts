@@ -2,6 +2,7 @@
 import type { DemoExamples } from '../../program/demo/examples.js'
 import type { RoutesReloaded } from '../../program/gateway/reload.js'
 import type { Logger } from '../../program/log.js'
+import { describeIssue } from '../../validation/issues.js'
 import { paintFor, print, printData } from '../output/output.js'
 
 export interface Started {
@@ -153,7 +154,7 @@ const maxShown = 3
 
 function oneLine({ message, errors }: Failure): string {
   if (errors.length === 0) return message.replaceAll(/\s+/g, ' ')
-  const shown = errors.slice(0, maxShown).map((issue) => `${issue.path}: ${issue.message}`)
+  const shown = errors.slice(0, maxShown).map(describeIssue)
   const more = errors.length > maxShown ? [`and ${errors.length - maxShown} more`] : []
   return [...shown, ...more].join(' | ')
 }

@@ -33,12 +33,14 @@ export async function startServer({ config, options, report, workers, onStart }:
   const hooks = { observer: telemetry.recorder, onUnreachable: (message: string) => log.warn(message) }
   const starting = isWorker() ? initialRules(rules) : undefined
   const used = starting?.provider ?? rules
-  const gate = await openGate({ ...gateOptions(config), rules: used }, hooks).catch(async (error: unknown) => {
-    // An open connection would keep the process alive.
-    await telemetry.close()
-    await rules.close()
-    throw error
-  })
+  const gate = await openGate({ ...gateOptions(config), rules: used, logger: log }, hooks).catch(
+    async (error: unknown) => {
+      // An open connection would keep the process alive.
+      await telemetry.close()
+      await rules.close()
+      throw error
+    },
+  )
   telemetry.follow(gate)
   const server = serverOf(config, { gate, rules, telemetry, log })
   const close = async (): Promise<void> => {

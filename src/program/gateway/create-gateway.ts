@@ -16,6 +16,7 @@ import { watchIdentitySources } from '../../http/identity-sources.js'
 import type { DecisionObserver } from '../../telemetry/decision-observer.js'
 import { configInvalid } from '../../validation/config-invalid.js'
 import { noIssues } from '../../validation/issues.js'
+import type { WarningLogger } from '../../validation/warnings.js'
 import { configuredRules } from '../rules.js'
 import { readTlsPair, type TlsPair } from '../tls-pair.js'
 import { GatewayRules } from './rules.js'
@@ -28,6 +29,8 @@ export interface GatewayChoices {
   readonly log?: AccessLog | undefined
   /** Notified of every decision. */
   readonly observer?: DecisionObserver | undefined
+  /** Receives warnings about likely misconfigurations. Default: process warnings. */
+  readonly logger?: WarningLogger | undefined
   /** Called if the bucket store could not be reached in time. */
   readonly onUnreachable?: GateHooks['onUnreachable']
 }
@@ -115,9 +118,10 @@ async function openChecked(
   config: Config,
   rules: GatewayRules,
   routes: readonly RouteDefinition[],
-  hooks: GateHooks,
+  choices: GatewayChoices,
 ): Promise<FluxGate> {
-  const gate = await openGate({ ...gateOptions(config), rules }, hooks)
+  const { logger } = choices
+  const gate = await openGate({ ...gateOptions(config), rules, ...(logger && { logger }) }, choices)
   try {
     checkRules(rules, routes, config)
     return gate
@@ -132,10 +136,10 @@ function openRoutes(routes: readonly RouteDefinition[], rules: GatewayRules): Ro
   return routes.map((route) => ({ ...route, limits: rules.limitsOf(route, isFiltered) }))
 }
 
-function checkRules(rules: GatewayRules, routes: readonly RouteDefinition[], { file }: Config): void {
+function checkRules(rules: GatewayRules, routes: readonly RouteDefinition[], { file, locate }: Config): void {
   const issues = noIssues()
   rules.check(routes, issues)
-  if (issues.count > 0) throw configInvalid(file ?? 'Configuration', issues.kept)
+  if (issues.count > 0) throw configInvalid(file ?? 'Configuration', locate(issues.kept))
 }
 
 function certificateOf({ gateway: { tlsCert: cert, tlsKey: key } }: Config): TlsPair | undefined {

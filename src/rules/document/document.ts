@@ -1,8 +1,9 @@
 import type { FluxGateError } from '../../core/errors.js'
 import { compactJson, type JsonPath } from '../../core/json/json-ranges.js'
 import { finish, type Steps } from '../../core/scheduling/steps.js'
-import { noIssues, rulesInvalid } from '../../validation/issues.js'
+import { positionText, rulesInvalid } from '../../validation/issues.js'
 import { parseJsonSteps, type TextIssue } from './json-text.js'
+import { lineStartSteps, positionOf } from './text-position.js'
 import { type ParsedYaml, parseYamlSteps } from './yaml-text.js'
 
 export type DocumentFormat = 'yaml' | 'json'
@@ -62,14 +63,10 @@ export function* parseDocumentSteps(
 }
 
 function syntaxError(source: string, text: string, issues: readonly TextIssue[]): FluxGateError {
-  const located = noIssues()
-  for (const { offset, message } of issues.slice(0, maxSyntaxErrors)) {
-    located.add(lineAndColumn(text, offset), message)
-  }
-  return rulesInvalid(source, located)
-}
-
-function lineAndColumn(text: string, offset: number): string {
-  const lines = text.slice(0, offset).split(/\r\n|\r|\n/)
-  return `line ${lines.length}, column ${(lines.at(-1)?.length ?? 0) + 1}`
+  const starts = finish(lineStartSteps(text))
+  const kept = issues.slice(0, maxSyntaxErrors).map(({ offset, message }) => {
+    const { line, column } = positionOf(offset, starts)
+    return { path: positionText(line, column), message, line, column }
+  })
+  return rulesInvalid(source, { kept, count: kept.length })
 }

@@ -2,6 +2,7 @@ import { readFile, realpath, stat } from 'node:fs/promises'
 import { FluxGateError, messageOf } from '../../core/errors.js'
 import { inSlices } from '../../core/scheduling/steps.js'
 import { formatOf } from '../document/document.js'
+import { issueLocator } from '../document/locate-issues.js'
 import { digestOfFile, digestSteps, encodeSteps, readRulesFile, unreadable } from '../document/rules-file.js'
 import { fileFingerprint, watchFile } from '../document/watch-file.js'
 import { immutableRuleSets } from '../schema/parse-rules.js'
@@ -35,7 +36,7 @@ export function fileStorage(file: string, shown: string): RuleStorage {
     const { text, digest } = await readRulesFile(file, shown)
     if (parsed?.digest === digest) return parsed
     const read = await inSlices(rulesTextSteps(text, format, shown))
-    await inSlices(immutableRuleSets(read.document, shown))
+    await inSlices(immutableRuleSets(read.document, shown, issueLocator(text, format)))
     parsed = { digest, ...read }
     return parsed
   }

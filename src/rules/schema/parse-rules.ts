@@ -37,20 +37,28 @@ const documentForms = '{ ruleSets: [...] }, a list of rule sets, or one rule set
 export const parseRuleSets = (document: unknown, source?: string): RuleSet[] => finish(ruleSetSteps(document, source))
 
 /** Like `parseRuleSets`, as a generator that yields after each rule. */
-export function* ruleSetSteps(document: unknown, source = 'The rules'): Steps<RuleSet[]> {
+export function* ruleSetSteps(document: unknown, source = 'The rules', locate?: LocateIssues): Steps<RuleSet[]> {
   const issues = noIssues()
   const ruleSets = yield* readDocument(document, issues)
-  if (issues.count > 0) throw rulesInvalid(source, issues)
+  const { kept, count } = issues
+  if (count > 0) throw rulesInvalid(source, { kept: locate === undefined ? kept : yield* locate(kept), count })
   return ruleSets
 }
+
+/** Adds the positions in the text of a document to its issues. */
+export type LocateIssues = (issues: readonly ValidationIssue[]) => Steps<readonly ValidationIssue[]>
 
 const parsed = new WeakMap<object, readonly RuleSet[]>()
 
 /** Like `ruleSetSteps`, for an immutable document: the result is cached. */
-export function* immutableRuleSets(document: unknown, source?: string): Steps<readonly RuleSet[]> {
+export function* immutableRuleSets(
+  document: unknown,
+  source?: string,
+  locate?: LocateIssues,
+): Steps<readonly RuleSet[]> {
   const known = isObject(document) || Array.isArray(document) ? parsed.get(document) : undefined
   if (known !== undefined) return known
-  const ruleSets = Object.freeze(yield* ruleSetSteps(document, source))
+  const ruleSets = Object.freeze(yield* ruleSetSteps(document, source, locate))
   parsed.set(document as object, ruleSets)
   return ruleSets
 }

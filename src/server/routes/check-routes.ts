@@ -1,11 +1,14 @@
 import type { Decision } from '../../core/decision.js'
 import type { CheckOptions } from '../../core/handler.js'
 import type { RequestContext } from '../../core/request-context.js'
+import { quoted } from '../../validation/issues.js'
+import { nameHint } from '../../validation/nearest.js'
 import { decisionsBytes, decisionText } from '../decision-text.js'
 import { json, type Reply, type Route, route } from '../request/route.js'
 import {
   batchSchema,
   type CheckBody,
+  checkMembers,
   checkSchema,
   type RefundBody,
   refundedSchema,
@@ -27,9 +30,13 @@ export function checkRoutes(gate: ServerGate): Route[] {
       group,
       access: 'CHECK',
       body: checkSchema,
-      responses: { 200: { description: 'The decision, allowed or rejected.', schema: decisionSchema } },
+      responses: {
+        200: { description: 'The decision, allowed or rejected.', schema: decisionSchema, headers: warningHeader },
+      },
       handle({ body }) {
         const decision = decide(gate, body)
+        const warning = unknownMembers(body)
+        if (warning !== undefined) return warned(gate, warning, decision, ok)
         return decision instanceof Promise ? decision.then(ok) : ok(decision)
       },
     }),
@@ -41,10 +48,12 @@ export function checkRoutes(gate: ServerGate): Route[] {
       group,
       access: 'CHECK',
       body: batchSchema,
-      responses: { 200: { description: 'The decisions.', schema: decisionsSchema } },
+      responses: { 200: { description: 'The decisions.', schema: decisionsSchema, headers: warningHeader } },
       handle({ body }) {
         // Issued in one turn of the event loop, so that a store can send them in one call.
         const decisions = body.checks.map((check) => decide(gate, check))
+        const warning = unknownMembers(body, ['checks']) ?? firstOf(body.checks, unknownMembers)
+        if (warning !== undefined) return warned(gate, warning, Promise.all(decisions), allOf)
         return decisions.some((decision) => decision instanceof Promise)
           ? Promise.all(decisions).then(allOf)
           : allOf(decisions as readonly Decision[])
@@ -58,11 +67,12 @@ export function checkRoutes(gate: ServerGate): Route[] {
       group,
       access: 'CHECK',
       body: refundSchema,
-      responses: { 200: { description: 'The permits were returned.', schema: refundedSchema } },
+      responses: { 200: { description: 'The permits were returned.', schema: refundedSchema, headers: warningHeader } },
       async handle({ body }) {
         const permits = body.permits ?? 1
         await gate.refund(contextOf(body), { ruleSetId: body.ruleSetId ?? undefined, permits })
-        return json({ permits })
+        const warning = unknownMembers(body)
+        return warning === undefined ? json({ permits }) : warned(gate, warning, { permits }, json)
       },
     }),
   ]
@@ -77,6 +87,39 @@ const allOf = (decisions: readonly Decision[]): Reply => ({
   headers: jsonHeaders,
   text: decisionsBytes(decisions),
 })
+
+const warningHeader = { 'FluxGate-Warning': 'Names an unknown member of the request, which has no effect.' }
+
+/** A message about the first unknown member, which is probably misspelt. Newer clients may send it to an older server, so it is no error. */
+function unknownMembers(body: object, names: readonly string[] = checkMembers): string | undefined {
+  for (const name in body)
+    if (!names.includes(name)) return `The check has the unknown member ${quoted(name)}; ${nameHint(name, names)}`
+  return undefined
+}
+
+function firstOf<T extends object>(items: readonly T[], find: (item: T) => string | undefined): string | undefined {
+  for (const item of items) {
+    const found = find(item)
+    if (found !== undefined) return found
+  }
+  return undefined
+}
+
+/** Logs and counts the warning, and sends it with the reply, because a client does not see the log of the server. */
+async function warned<T>(
+  { warnings }: ServerGate,
+  warning: string,
+  result: T | Promise<T>,
+  replyOf: (result: T) => Reply,
+): Promise<Reply> {
+  // One warning for all members, because clients choose them.
+  warnings.warn('FLUXGATE_ARGUMENT_INVALID', warning, 'unknown member')
+  const reply = replyOf(await result)
+  return { ...reply, headers: { ...reply.headers, 'FluxGate-Warning': asciiText(warning) } }
+}
+
+const asciiText = (text: string): string =>
+  text.replaceAll(/[^ -~]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`)
 
 function decide(gate: ServerGate, body: CheckBody): Decision | Promise<Decision> {
   const context = contextOf(body)

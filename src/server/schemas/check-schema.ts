@@ -69,11 +69,16 @@ export const requestFields = {
   permits: described(nullable(wholeNumber(1, maxCapacity)), "Multiplies the rule's own `permits`. Default: 1."),
 }
 
-export const checkSchema = object(
-  {},
-  { ...requestFields, peek: described(nullable(boolean), 'Return the decision and charge nothing. Default: false.') },
-  { title: 'Check', description: 'The request to decide. Unknown members are ignored.', isOpen: true },
-)
+const checkFields = {
+  ...requestFields,
+  peek: described(nullable(boolean), 'Return the decision and charge nothing. Default: false.'),
+}
+
+export const checkSchema = object({}, checkFields, {
+  title: 'Check',
+  description: 'The request to decide. An unknown member has no effect and causes a warning.',
+  isOpen: true,
+})
 
 export const maxBatch = 1_000
 
@@ -99,3 +104,6 @@ export const refundedSchema = object(
 
 export type CheckBody = ValueOf<typeof checkSchema>
 export type RefundBody = ValueOf<typeof refundSchema>
+
+/** The members of a check and, because they are the same request, of a refund. */
+export const checkMembers: readonly string[] = Object.keys(checkFields)

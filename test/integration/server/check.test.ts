@@ -58,10 +58,31 @@ describe('POST /api/ratelimit/check', () => {
     expect((await ask('POST', check, request)).body).toMatchObject({ allowed: false, remaining: 0 })
   })
 
-  it('ignores unknown members, also __proto__', async () => {
-    const { ask } = await serverWith()
-    const body = '{"clientIp":"203.0.113.7","path":"/login","tenant":7,"__proto__":{"userId":"root"},"constructor":1}'
-    expect((await ask('POST', check, body)).body).toMatchObject({ allowed: true, ruleId: 'login', key: '203.0.113.7' })
+  it('warns of unknown members, also __proto__, which have no effect', async () => {
+    const { ask, gate } = await serverWith()
+    const body = '{"clientIp":"203.0.113.7","path":"/login","tenänt":7,"__proto__":{"userId":"root"},"constructor":1}'
+    const reply = await ask('POST', check, body)
+    expect(reply.body).toMatchObject({ allowed: true, ruleId: 'login', key: '203.0.113.7' })
+    expect(reply.headers.get('fluxgate-warning')).toMatch(
+      /^The check has the unknown member "ten\\u00e4nt"; allowed: ruleSetId, /,
+    )
+    expect(gate.warnings.counts).toEqual({ FLUXGATE_ARGUMENT_INVALID: 1 })
+  })
+
+  it.each([
+    [check, { ip: '203.0.113.7', path: '/login' }],
+    [`${check}/batch`, { checks: [{ path: '/login' }, { ip: '203.0.113.7', path: '/login' }] }],
+    ['/api/ratelimit/refund', { ip: '203.0.113.7', path: '/login' }],
+  ])('suggests the nearest name for an unknown member in a request to %s', async (path, body) => {
+    const { ask, gate } = await serverWith()
+    const reply = await ask('POST', path, body)
+    expect([reply.status, reply.headers.get('fluxgate-warning')]).toEqual([
+      200,
+      'The check has the unknown member "ip"; did you mean clientIp?',
+    ])
+    expect(gate.warnings.counts).toEqual({ FLUXGATE_ARGUMENT_INVALID: 1 })
+    const known = await ask('POST', check, { clientIp: '203.0.113.7', path: '/login' })
+    expect(known.headers.get('fluxgate-warning')).toBeNull()
   })
 
   it('accepts permits, and charges nothing for a peek', async () => {

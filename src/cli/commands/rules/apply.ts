@@ -1,7 +1,8 @@
 import { Command, Option } from 'commander'
 import type { RuleSetDocument } from '../../../core/contracts/rule-store.js'
 import { jsonText, onOneLine } from '../../../core/json/source-text.js'
-import { parseRuleSets } from '../../../rules/schema/parse-rules.js'
+import { finish } from '../../../core/scheduling/steps.js'
+import { ruleSetSteps } from '../../../rules/schema/parse-rules.js'
 import { importRules } from '../../../rules/store/copy-rules.js'
 import { ruleSetsIn } from '../../../rules/store/document-sets.js'
 import { exitStatus } from '../../exit-status.js'
@@ -107,8 +108,8 @@ async function documentsOf(files: readonly string[], status: StatusLine): Promis
   const ruleSets: unknown[] = []
   for (const file of files) {
     status.show(`reading ${file === '-' ? 'standard input' : file}`)
-    const document = await readDocument(file)
-    parseRuleSets(document, file === '-' ? 'standard input' : file)
+    const { document, locate } = await readDocument(file)
+    finish(ruleSetSteps(document, file === '-' ? 'standard input' : file, locate))
     ruleSets.push(...ruleSetsIn(document))
   }
   const ids = (ruleSets as WrittenSet[]).map(({ id }) => id)

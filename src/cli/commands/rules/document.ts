@@ -1,5 +1,7 @@
-import { formatOf, parseDocument } from '../../../rules/document/document.js'
+import { type DocumentFormat, formatOf, parseDocument } from '../../../rules/document/document.js'
+import { issueLocator } from '../../../rules/document/locate-issues.js'
 import { readRulesFile } from '../../../rules/document/rules-file.js'
+import type { LocateIssues } from '../../../rules/schema/parse-rules.js'
 import { UsageError } from '../../failure.js'
 
 const maxBytes = 64 * 2 ** 20
@@ -8,14 +10,25 @@ const maxBytes = 64 * 2 ** 20
  * Reads a rule document from a file, or from standard input for `-`. Standard input has no file extension, so it is parsed as
  * JSON if it is valid JSON, otherwise as YAML.
  */
-export async function readDocument(file: string): Promise<unknown> {
+export async function readDocument(file: string): Promise<WrittenDocument> {
   if (file !== '-') {
     const { text } = await readRulesFile(file, file)
-    return parseDocument(text, formatOf(file), file)
+    return writtenDocument(text, formatOf(file), file)
   }
   const text = await readStandardInput()
-  return parseDocument(text, /^\s*[[{]/.test(text) && isJson(text) ? 'json' : 'yaml', 'standard input')
+  return writtenDocument(text, /^\s*[[{]/.test(text) && isJson(text) ? 'json' : 'yaml', 'standard input')
 }
+
+export interface WrittenDocument {
+  readonly document: unknown
+  /** Adds the positions in the file to validation issues. */
+  readonly locate: LocateIssues
+}
+
+const writtenDocument = (text: string, format: DocumentFormat, source: string): WrittenDocument => ({
+  document: parseDocument(text, format, source),
+  locate: issueLocator(text, format),
+})
 
 function isJson(text: string): boolean {
   try {

@@ -1,6 +1,8 @@
 import { Command } from 'commander'
 import { FluxGateError, type ValidationIssue } from '../../../core/errors.js'
+import { finish } from '../../../core/scheduling/steps.js'
 import { checkRuleSets } from '../../../rules/schema/parse-rules.js'
+import { describeIssue } from '../../../validation/issues.js'
 import { exitStatus } from '../../exit-status.js'
 import { type Paint, paintFor, print, printJson } from '../../output/output.js'
 import { readDocument } from './document.js'
@@ -18,7 +20,7 @@ export function rulesValidateCommand(): Command {
   return new Command('validate')
     .description('Validate rule files and print every error with its location.')
     .argument('<files...>', 'rule files, YAML or JSON; - for standard input')
-    .option('--json', 'print { valid, errors: [{ file, path, message }] }')
+    .option('--json', 'print { valid, errors: [{ file, path, message, line, column }] }')
     .addHelpText('after', examples)
     .action(validate)
 }
@@ -38,7 +40,7 @@ async function validate(files: readonly string[], options: { json?: true }): Pro
   const isReadable = checked.every((one) => one.isReadable)
   process.exitCode = valid ? exitStatus.ok : isReadable ? exitStatus.negative : exitStatus.failed
   if (options.json) {
-    const errors = checked.flatMap(({ file, errors }) => errors.map(({ path, message }) => ({ file, path, message })))
+    const errors = checked.flatMap(({ file, errors }) => errors.map((issue) => ({ file, ...issue })))
     return printJson({ valid, errors })
   }
   for (const one of checked) printResult(one)
@@ -46,7 +48,9 @@ async function validate(files: readonly string[], options: { json?: true }): Pro
 
 async function check(file: string): Promise<Checked> {
   try {
-    const { ruleSets, errors } = checkRuleSets(await readDocument(file))
+    const { document, locate } = await readDocument(file)
+    const { ruleSets, errors: issues } = checkRuleSets(document)
+    const errors = issues.length === 0 ? issues : finish(locate(issues))
     const rules = ruleSets.reduce((sum, set) => sum + set.rules.length, 0)
     return { file, sets: ruleSets.length, rules, errors, isReadable: true }
   } catch (error) {
@@ -61,7 +65,7 @@ async function check(file: string): Promise<Checked> {
 function printResult({ file, sets, rules, errors }: Checked): void {
   const name = file === '-' ? 'standard input' : file
   if (errors.length === 0) print(`${mark(process.stdout, 'green', '✓')} ${name}: ${counted(sets, rules)}`)
-  const located = errors.map(({ path, message }) => (path === '' ? message : `${name}: ${path}: ${message}`))
+  const located = errors.map((issue) => (issue.path === '' ? issue.message : `${name}: ${describeIssue(issue)}`))
   for (const line of located) process.stderr.write(`${mark(process.stderr, 'red', '✗')} ${line}\n`)
 }
 
