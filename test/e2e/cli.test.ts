@@ -201,7 +201,13 @@ describe('fluxgate rules validate', () => {
     const { valid, errors } = JSON.parse(stdout)
     expect(valid).toBe(false)
     expect(errors).toHaveLength(4)
-    expect(errors[0]).toEqual({ file: 'wrong.yaml', path: 'ruleSets[0].rules[0].bandz', message: expect.any(String) })
+    expect(errors[0]).toEqual({
+      file: 'wrong.yaml',
+      path: 'ruleSets[0].rules[0].bandz',
+      message: expect.any(String),
+      line: expect.any(Number),
+      column: expect.any(Number),
+    })
   })
 
   it('reads YAML and JSON from standard input, and reports the position of syntax errors', () => {

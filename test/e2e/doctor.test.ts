@@ -99,6 +99,69 @@ describe('fluxgate doctor', () => {
     expect(find('gateway.routes')).toMatchObject({ status: 'warn', message: expect.stringContaining('of route shop') })
   })
 
+  const band = { capacity: 1, window: '1m' }
+  const route = (filters: readonly string[] = []) => [{ id: 'shop', uri: 'http://127.0.0.1:1', filters }]
+
+  it.each<[string, string, object, object, RegExp]>([
+    [
+      'a route with an unknown rule set',
+      'gateway',
+      { gateway: { port: 0, routes: route(['RateLimiter=shop']) } },
+      rules,
+      /gateway\.routes\[0\]\.filters\[0\]\.ruleSet: rule set "shop" does not exist in .*known rule sets: api \(line 1, column \d+\)/,
+    ],
+    [
+      'several rule sets without a default',
+      'gateway',
+      { gateway: { port: 0, routes: route() } },
+      [rules, { ...rules, id: 'web' }],
+      /ratelimit\.defaultRuleSetId: rule set "default", which would limit route "shop", does not exist; known rule sets: api, web/,
+    ],
+    [
+      'a rule set named like the limit of a route',
+      'gateway',
+      {
+        gateway: { port: 0, routes: [{ ...route()[0], filters: [{ name: 'RateLimiter', args: { bands: [band] } }] }] },
+      },
+      { ...rules, id: 'route:shop' },
+      /rule set ID "route:shop" is reserved/,
+    ],
+    [
+      'an unknown key resolver',
+      'serve',
+      {},
+      { id: 'api', rules: [{ id: 'one', limitScope: 'CUSTOM', keyResolver: 'tenant', bands: [band] }] },
+      /tenant/,
+    ],
+    ['an unknown path in the rules', 'serve', { rules: { path: 'nowhere.yaml' } }, rules, /nowhere\.yaml/],
+  ])('rejects %s with the message of the command that would fail', async (_, command, settings, ruleSets, message) => {
+    const workspace = tempWorkspace()
+    workspace.write('rules.yaml', ruleSets)
+    workspace.write('fluxgate.yaml', settings)
+    const only = command === 'serve' ? 'server' : 'gateway'
+    const checked = workspace.launch(['doctor', '--json', '--only', only], { FLUXGATE_SERVER_PORT: '0' })
+    const started = workspace.launch([command, '--port', '0'])
+    expect([await checked.ended, await started.ended]).toEqual([1, 2])
+    const { findings } = JSON.parse(checked.stdout()) as Report
+    const failed = findings.filter(({ status }) => status === 'fail')
+    expect(failed.map(({ message }) => message)).toEqual([expect.stringMatching(message)])
+    expect(started.stderr()).toMatch(message)
+  })
+
+  it('warns of what the commands warn of, and of an access log that cannot be written', async () => {
+    const workspace = tempWorkspace()
+    const perUser = { id: 'api', rules: [{ id: 'one', limitScope: 'USER_ID', bands: [band] }] }
+    workspace.write('users.yaml', perUser)
+    const { status, find } = await doctor(workspace, {
+      gateway: { port: 0, routes: route(), accessLog: 'nowhere/access.log' },
+      ratelimit: { defaultRuleSetId: 'api' },
+      rules: { path: 'users.yaml' },
+    })
+    expect(status).toBe(1)
+    expect(find('gateway')).toMatchObject({ status: 'warn', message: expect.stringContaining('counts by USER_ID') })
+    expect(find('gateway.accessLog')).toMatchObject({ status: 'fail', message: expect.stringContaining('nowhere') })
+  })
+
   it('fails without rules for a server or routes for a gateway', async () => {
     const workspace = tempWorkspace()
     const ask = async (...args: string[]) => {

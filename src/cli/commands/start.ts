@@ -6,7 +6,7 @@ import { gateOptions } from '../../gate/configured-options.js'
 import type { RouteDefinition } from '../../gateway/routes/route-schema.js'
 import { type Origin, parseOrigin } from '../../gateway/upstream/origin.js'
 import { findDemoExamples } from '../../program/demo/examples.js'
-import { demoRoutes, demoUpstream } from '../../program/demo/upstream.js'
+import { demoRoutes, demoUpstream, withDemoIdentities } from '../../program/demo/upstream.js'
 import { openLog } from '../../program/log.js'
 import { configuredRules } from '../../program/rules.js'
 import { serverOf } from '../../program/server.js'
@@ -52,7 +52,7 @@ export function startCommand(): Command {
 async function start(options: StartCommandOptions): Promise<void> {
   const read = await readConfig(options)
   const isExample = read.gateway.routes === undefined
-  const config = isExample ? withExampleIdentities(read) : read
+  const config = isExample ? withDemoIdentities(read) : read
   const report = reportWith(openLog(config), options)
   const warnings: string[] = []
   if (config.gateway.workers !== 1 || config.server.workers !== 1)
@@ -83,16 +83,6 @@ async function start(options: StartCommandOptions): Promise<void> {
     onStart: (close, reload) => onSignals({ close, reload, onStop: report.stopping }),
   })
 }
-
-/** Default identity headers for the example, whose rules count by user and by API key. */
-const withExampleIdentities = (config: Config): Config => ({
-  ...config,
-  ratelimit: {
-    userIdHeader: 'X-User-Id',
-    apiKeyHeader: 'X-API-Key',
-    ...omitUndefined(config.ratelimit),
-  } as Config['ratelimit'],
-})
 
 /** Routes to an example service in this process. The service does not keep the process alive. */
 async function exampleRoutes(config: Config, path: string | undefined): Promise<RouteDefinition[]> {

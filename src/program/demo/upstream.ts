@@ -1,4 +1,6 @@
 import { createServer, type Server } from 'node:http'
+import type { Config } from '../../config/config.js'
+import { omitUndefined } from '../../core/omit-undefined.js'
 import type { RuleSet } from '../../core/rule.js'
 import { pathIs } from '../../gateway/routes/predicates.js'
 import type { RouteDefinition } from '../../gateway/routes/route-schema.js'
@@ -13,6 +15,16 @@ export function demoUpstream(): Server {
     response.end(body)
   })
 }
+
+/** Default identity headers for the example, whose rules count by user and by API key. */
+export const withDemoIdentities = (config: Config): Config => ({
+  ...config,
+  ratelimit: {
+    userIdHeader: 'X-User-Id',
+    apiKeyHeader: 'X-API-Key',
+    ...omitUndefined(config.ratelimit),
+  } as Config['ratelimit'],
+})
 
 /** One route per path of the rules, and a catch-all route. */
 export function demoRoutes(ruleSets: readonly RuleSet[], origin: Origin): RouteDefinition[] {

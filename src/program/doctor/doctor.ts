@@ -1,5 +1,7 @@
 /** Checks whether a configuration works on this machine. Every part is tried as it would be used; nothing is changed. */
+import { accessSync, constants, existsSync } from 'node:fs'
 import { connect, createServer } from 'node:net'
+import { dirname } from 'node:path'
 import type { Config } from '../../config/config.js'
 import { redisAddress } from '../../config/store.js'
 import { messageOf } from '../../core/errors.js'
@@ -9,6 +11,7 @@ import { isLoopback } from '../../server/request/loopback.js'
 import { configuredRules } from '../rules.js'
 import { readTlsPair } from '../tls-pair.js'
 import { checkRedis } from './redis-checks.js'
+import { trialGateway, trialServer } from './trial-start.js'
 
 export interface Finding {
   /** Name of the check, such as `redis.version`. */
@@ -36,7 +39,8 @@ export async function runChecks(config: Config, parts: readonly Part[]): Promise
     ruleStore,
     bucketStore,
     ...(parts.includes('server') ? [serverPort, serverSecurity] : []),
-    ...(parts.includes('gateway') ? [gatewayPort, gatewaySecurity, metricsPort, upstreams] : []),
+    ...(parts.includes('gateway') ? [gatewayPort, gatewaySecurity, metricsPort, upstreams, accessLog] : []),
+    trialStart,
   ]
   const findings: Finding[] = []
   // Run in sequence, so that checks do not disturb each other's measurements.
@@ -82,6 +86,42 @@ const ruleStore: Check = async (config, parts) => {
     return [fail('rules', messageOf(error), `Correct the rules, or the rules settings (type ${type}).`)]
   } finally {
     await rules.close()
+  }
+}
+
+/** Reports what the commands would reject or warn of when they start. Without loadable rules there is nothing to try. */
+const trialStart: Check = async (config, parts) => {
+  const rules = configuredRules(config)
+  const ruleSets = await rules?.load().catch(() => undefined)
+  await rules?.close()
+  if (rules !== undefined && ruleSets === undefined) return []
+  const hasGateway = parts.includes('gateway') && (config.gateway.routes?.length !== 0 || parts.includes('server'))
+  const isExampleOnly = config.gateway.routes === undefined && !parts.includes('server')
+  const trials = [
+    ...(parts.includes('server') ? [['server', trialServer] as const] : []),
+    ...(hasGateway && !isExampleOnly ? [['gateway', trialGateway] as const] : []),
+  ]
+  const findings: Finding[] = []
+  for (const [name, trial] of trials)
+    try {
+      const warnings = await trial(config, ruleSets ?? [])
+      for (const message of warnings)
+        findings.push(warn(name, message, 'Correct the setting, unless this is intended.'))
+      if (warnings.length === 0) findings.push(ok(name, 'rules and settings fit together'))
+    } catch (error) {
+      findings.push(fail(name, messageOf(error), 'Correct the configuration; the command would not start.'))
+    }
+  return findings
+}
+
+const accessLog: Check = async ({ gateway: { accessLog: place } }) => {
+  if (place === undefined || place === 'stdout' || place === 'stderr') return []
+  const target = existsSync(place) ? place : dirname(place)
+  try {
+    accessSync(target, constants.W_OK)
+    return [ok('gateway.accessLog', `${place} is writable`)]
+  } catch {
+    return [fail('gateway.accessLog', `cannot write ${target}`, 'Create the directory, or change its permissions.')]
   }
 }
 

@@ -124,6 +124,9 @@ async function openChecked(
   const gate = await openGate({ ...gateOptions(config), rules, ...(logger && { logger }) }, choices)
   try {
     checkRules(rules, routes, config)
+    const problem = config.gateway.routes === undefined ? rules.missingDefault(routes) : undefined
+    if (problem !== undefined)
+      gate.warnings.warn('FLUXGATE_RULE_SET_UNKNOWN', `ratelimit.defaultRuleSetId: ${problem}.`)
     return gate
   } catch (error) {
     await gate.close()
@@ -136,9 +139,12 @@ function openRoutes(routes: readonly RouteDefinition[], rules: GatewayRules): Ro
   return routes.map((route) => ({ ...route, limits: rules.limitsOf(route, isFiltered) }))
 }
 
-function checkRules(rules: GatewayRules, routes: readonly RouteDefinition[], { file, locate }: Config): void {
+function checkRules(rules: GatewayRules, routes: readonly RouteDefinition[], { file, locate, gateway }: Config): void {
   const issues = noIssues()
   rules.check(routes, issues)
+  // The routes of the example are not in the configuration, so a missing default is only a warning.
+  const problem = gateway.routes === undefined ? undefined : rules.missingDefault(routes)
+  if (problem !== undefined) issues.add('ratelimit.defaultRuleSetId', problem)
   if (issues.count > 0) throw configInvalid(file ?? 'Configuration', locate(issues.kept))
 }
 

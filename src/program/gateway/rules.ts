@@ -113,6 +113,15 @@ export class GatewayRules implements RuleSetProvider {
     }
   }
 
+  /** A message about the first route that has no limit because the default rule set does not exist, although there are rule sets. */
+  missingDefault(routes: readonly RouteDefinition[]): string | undefined {
+    const known = this.#ofFile.map(({ id }) => id)
+    const fallback = this.#defaultOf(this.#ofFile)
+    const route = this.isFiltered(routes) ? routes.find(({ limits }) => limits.length === 0) : undefined
+    if (route === undefined || known.length === 0 || known.includes(fallback)) return undefined
+    return `rule set "${fallback}", which would limit route "${route.id}", does not exist; known rule sets: ${known.join(', ')}. Name one of them, or set ratelimit.filterEnabled: false`
+  }
+
   /** Throws if a route would lose its limit, because a missing rule set limits nothing. The rules in force stay. */
   #rejectRemoved(ofFile: readonly RuleSet[]): void {
     if (!this.#isChecked) return
