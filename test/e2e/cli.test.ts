@@ -188,7 +188,9 @@ describe('fluxgate rules validate', () => {
     expect(status).toBe(1)
     expect(stdout).toBe('✓ rules.yaml: 1 rule set, 3 rules\n')
     expect(stderr.trimEnd().split('\n')).toHaveLength(4)
-    expect(stderr).toMatch(/✗ wrong\.yaml: ruleSets\[0\]\.rules\[1\]\.bands\[0\]\.capacity: must be .*; received 0 \(line \d+, column \d+\)/)
+    expect(stderr).toMatch(
+      /✗ wrong\.yaml: ruleSets\[0\]\.rules\[1\]\.bands\[0\]\.capacity: must be .*; received 0 \(line \d+, column \d+\)/,
+    )
   })
 
   it('prints the same as JSON', () => {

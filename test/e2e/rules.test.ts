@@ -150,7 +150,9 @@ describe.each(targets)('rules on %s', (_, setup) => {
     const { target, env } = await setup(workspace)
     const { status, stderr } = await run(workspace, ['rules', 'apply', 'wrong.yaml', ...target], { env })
     expect(status).toBe(2)
-    expect(stderr).toMatch(/ruleSets\[1\]\.rules\[0\]\.bands\[0\]\.capacity: must be .*; received "none" \(line 1, column 85\)/)
+    expect(stderr).toMatch(
+      /ruleSets\[1\]\.rules\[0\]\.bands\[0\]\.capacity: must be .*; received "none" \(line 1, column 85\)/,
+    )
     expect((await run(workspace, ['rules', 'list', ...target], { env })).stdout).not.toMatch(/new/)
   })
 })
