@@ -19,7 +19,7 @@ return {
   step = function(band, permits, now, maxWaitTicks, written, counted, at, previous)
     local open, count, before = countsAt(band, now, written, counted, at, previous)
     local fits = count + permits <= band.capacity
-    local granted = (fits or permits == 0) and open or open + band.window
+    local granted = (fits or permits == 0) and open or windowAfter(open, band)
     local wait = granted > now and granted - now or 0
     if permits > band.capacity then wait = never end
     local retryAfter, delay, charged = answer(wait, permits, maxWaitTicks)
@@ -30,7 +30,7 @@ return {
     end
     local remaining = (window > now or after > band.capacity) and 0 or band.capacity - after
     local changes = charged or (written and now < at)
-    return retryAfter, delay, remaining, window + band.window, changes, window, after, now, before
+    return retryAfter, delay, remaining, windowAfter(window, band), changes, window, after, now, before
   end,
 
   -- Permits of a past window are not refunded, because another window would then grant more than its capacity.
@@ -39,12 +39,13 @@ return {
     count = count > permits and count - permits or 0
     local applies = windowOf(grantedAt, band) == open
     if count == 0 and before >= 0 and open > windowOf(now, band) then
-      return applies, open - band.window, before, now, unknown
+      return applies, windowBefore(open, band), before, now, unknown
     end
     return applies, open, count, now, before
   end,
 
   expiresAt = function(band, window, count)
-    return windowOf(window, band) + (count > 0 and band.window or 0)
+    window = windowOf(window, band)
+    return count > 0 and windowAfter(window, band) or window
   end,
 }

@@ -1,7 +1,7 @@
 import type { Buckets } from '../core/algorithm.js'
 import type { AlgorithmName, Band } from '../core/rule.js'
 import { type CellAlgorithm, Cells, Rows } from './cells.js'
-import { fixedWindow } from './fixed-window.js'
+import { calendarWindow, fixedWindow } from './fixed-window.js'
 import { intervalBucket } from './interval-bucket.js'
 import { leakyBucket } from './leaky-bucket.js'
 import { slidingWindowCounter } from './sliding-window-counter.js'
@@ -24,9 +24,15 @@ const algorithms: Readonly<Record<AlgorithmName, Entry>> = {
   SLIDING_WINDOW_COUNTER: { kind: 6, cells: slidingWindowCounter },
 }
 
+/** Same state as a fixed window, so the same number. */
+const calendarEntry: Entry = { kind: 4, cells: calendarWindow }
+
 const intervalRefill: Entry = { kind: 2, cells: intervalBucket }
 
-const entryOf = (band: Band): Entry => (band.refill === 'INTERVAL' ? intervalRefill : algorithms[band.algorithm])
+function entryOf(band: Band): Entry {
+  if (band.calendar !== undefined) return calendarEntry
+  return band.refill === 'INTERVAL' ? intervalRefill : algorithms[band.algorithm]
+}
 
 /** Creates the buckets of a band. All bands of a rule share `rows`. */
 export function createBuckets(band: Band, rows: Rows): Buckets {

@@ -12,3 +12,11 @@ local function windowAt(written, writtenAt, now, band)
   local ahead = written - windowOf(writtenAt, band)
   return ahead > 0 and current + ahead or current
 end
+
+local function windowAfter(start, band)
+  return start + band.window
+end
+
+local function windowBefore(start, band)
+  return start - band.window
+end

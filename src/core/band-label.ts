@@ -14,8 +14,13 @@ export function durationText(ticks: number): string {
   return `${ticks}us`
 }
 
+/** The window of a band for people: `1h`, or `month` for a calendar. */
+export const windowText = ({ windowTicks, calendar }: Pick<Band, 'windowTicks' | 'calendar'>): string =>
+  calendar === undefined ? durationText(windowTicks) : calendar.unit.toLowerCase()
+
 /** The default label of a band, such as `100-per-1h`. */
-export function bandLabel({ capacity, refillTokens, windowTicks }: Omit<Band, 'label'>): string {
+export function bandLabel(band: Omit<Band, 'label'>): string {
+  const { capacity, refillTokens } = band
   const refill = refillTokens === capacity ? '' : `-refill-${refillTokens}`
-  return `${capacity}${refill}-per-${durationText(windowTicks)}`
+  return `${capacity}${refill}-per-${windowText(band)}`
 }

@@ -1,3 +1,5 @@
+import type { Calendar } from './calendar/calendar.js'
+
 /**
  * Rules as the engine uses them: parsed, complete and readonly. `rules/schema` parses rule documents, with their aliases and
  * defaults, into these types.
@@ -39,6 +41,10 @@ export interface Band {
   readonly refillTokens: number
   /** The window in ticks (microseconds). */
   readonly windowTicks: number
+  /** FIXED_WINDOW only: windows are periods of this calendar. `windowTicks` is then the length of the longest period. */
+  readonly calendar?: Calendar
+  /** In an override: the index of the band of the rule that has the calendar. */
+  readonly calendarOf?: number
   /** The starting balance: an unused bucket behaves as if `permits` had been taken from it at the tick `at`. */
   readonly spent?: { readonly permits: number; readonly at: number }
 }

@@ -1,4 +1,5 @@
 import type { BucketGroup, Charge } from '../core/bucket-store.js'
+import { type Calendar, calendarUnits, nominalTicks } from '../core/calendar/calendar.js'
 import { type AlgorithmName, algorithmNames, type Band, maxFillTicks, maxLogCapacity } from '../core/rule.js'
 import type { Random } from '../core/seeded-random.js'
 
@@ -14,6 +15,8 @@ export interface BandChoice {
   readonly algorithms?: readonly AlgorithmName[]
   /** The maximum capacity. Small capacities make rejections frequent. */
   readonly maxCapacity?: number
+  /** True for fixed windows that may be periods of a calendar. */
+  readonly calendars?: boolean
 }
 
 /** A random legal band, with a window from a millisecond to a year. */
@@ -24,6 +27,11 @@ export function randomBand(random: Random, label: string, choice: BandChoice = {
   const windowTicks = random() < 0.7 ? pick(random, windows) * ms : Math.max(ms, logUniform(random, 366 * day))
   const refillTokens = random() < 0.5 ? capacity : logUniform(random, max)
   const refill = algorithm === 'TOKEN_BUCKET' && random() < 0.25 ? 'INTERVAL' : 'STEADY'
+  if (choice.calendars && algorithm === 'FIXED_WINDOW' && random() < 0.6) {
+    const calendar = randomCalendar(random)
+    const windowTicks = nominalTicks(calendar.unit)
+    return { label, algorithm, refill, capacity, refillTokens: capacity, windowTicks, calendar }
+  }
   const fillTicks = Math.ceil(capacity / refillTokens) * windowTicks
   return {
     label,
@@ -33,6 +41,13 @@ export function randomBand(random: Random, label: string, choice: BandChoice = {
     refillTokens: fillTicks < maxFillTicks ? refillTokens : capacity,
     windowTicks,
   }
+}
+
+function randomCalendar(random: Random): Calendar {
+  const unit = pick(random, calendarUnits)
+  const timeZone = pick(random, ['UTC', 'Asia/Seoul', 'America/New_York', 'Pacific/Apia', 'Australia/Lord_Howe'])
+  const day = 1 + Math.floor(random() * (unit === 'WEEK' ? 7 : unit === 'DAY' ? 1 : 31))
+  return { unit, timeZone, month: unit === 'YEAR' ? 1 + Math.floor(random() * 12) : 1, day }
 }
 
 /** The band with another capacity and refill. */

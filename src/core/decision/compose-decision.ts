@@ -1,4 +1,5 @@
 import type { BandResult, Charge, ChargeResult } from '../bucket-store.js'
+import { periodsOf } from '../calendar/periods.js'
 import { ticksPerMs } from '../clock.js'
 import { type BandDecision, type Decision, untilRetryMs } from '../decision.js'
 import type { Band } from '../rule.js'
@@ -32,10 +33,11 @@ function composeGrant(
   degraded: boolean,
 ): Decision {
   const { ruleId } = group
-  const { label, capacity: limit, windowTicks } = group.bands[0] as Band
+  const band = group.bands[0] as Band
+  const { label, capacity: limit } = band
   const remaining = result.remaining | 0
   const resetAt = Math.ceil(result.resetAt / ticksPerMs)
-  const windowMs = windowTicks / ticksPerMs
+  const windowMs = windowMsOf(band, result.resetAt)
   const bands = [
     { ruleId, label, key, limit, remaining, resetAt, retryAfterMs: 0, allowed: true, shadow: false, windowMs },
   ]
@@ -117,8 +119,14 @@ function bandDecision({ group, key, shadow }: Charge, band: Band, result: BandRe
     retryAfterMs: result.retryAfter === 0 ? 0 : untilRetryMs(result.retryAfter),
     allowed: result.allowed,
     shadow,
-    windowMs: band.windowTicks / ticksPerMs,
+    windowMs: windowMsOf(band, result.resetAt),
   }
+}
+
+/** The window of a band; of a calendar band, the length of the period that ends at `resetAt`. */
+function windowMsOf({ calendar, windowTicks }: Band, resetAt: number): number {
+  if (calendar === undefined) return windowTicks / ticksPerMs
+  return (resetAt - periodsOf(calendar).at(resetAt - 1).start) / ticksPerMs
 }
 
 function isMoreRestrictive(band: BandDecision, than: BandDecision): boolean {

@@ -239,13 +239,14 @@ function matchedContext(
 
 /** A digest of the bands. Two rules have the same digest exactly if their buckets are interchangeable. */
 function bandsDigest({ bands }: Rule, digests: Map<string, string>): string {
-  const definition = bands.map(({ label, algorithm, refill, capacity, refillTokens, windowTicks }) => [
+  const definition = bands.map(({ label, algorithm, refill, capacity, refillTokens, windowTicks, calendar }) => [
     label,
     algorithm,
     refill,
     capacity,
     refillTokens,
     windowTicks,
+    ...(calendar === undefined ? [] : [calendar.unit, calendar.timeZone, calendar.month, calendar.day]),
   ])
   const text = JSON.stringify(definition)
   const digest = digests.get(text) ?? createHash('sha256').update(text).digest('base64url').slice(0, 12)

@@ -32,7 +32,7 @@ export function overrideStore(
   }
   return {
     async list(ruleSetId, ruleId, { prefix = '', limit = defaultPageSize, cursor = '' } = {}) {
-      ruleIn(ruleSetId, ruleId)
+      const rule = ruleIn(ruleSetId, ruleId)
       for (const [name, text] of Object.entries({ prefix, cursor }))
         if (typeof text !== 'string') throw invalid(`${name} must be a string; received ${String(text)}.`)
       if (!Number.isInteger(limit) || limit < 1)
@@ -43,13 +43,13 @@ export function overrideStore(
         after,
         limit: Math.min(limit, maxPageSize),
       })
-      const items: Override[] = entries.map(({ key, terms }) => overrideDocument(key, terms))
+      const items: Override[] = entries.map(({ key, terms }) => overrideDocument(key, terms, rule))
       return { items, cursor: next === undefined ? null : Buffer.from(next).toString('base64url') }
     },
     async get(ruleSetId, ruleId, key) {
       const id = idOf(ruleSetId, ruleId, key)
       const terms = id && (await storage.get(id))
-      return terms && overrideDocument(id.key, terms)
+      return terms && overrideDocument(id.key, terms, ruleIn(ruleSetId, ruleId))
     },
     async put(ruleSetId, ruleId, override) {
       const rule = ruleIn(ruleSetId, ruleId)

@@ -1,4 +1,5 @@
 /** The types of rule documents in code. YAML and JSON files and the REST API take the same fields; `docs/reference/rules.md` describes them. */
+import type { CalendarUnit } from '../../core/calendar/calendar.js'
 import type {
   AlgorithmName,
   Consistency,
@@ -21,6 +22,7 @@ type WindowInput =
       readonly windowMs?: undefined
       readonly windowSeconds?: undefined
       readonly refillSeconds?: undefined
+      readonly calendar?: undefined
     }
   | {
       readonly window?: undefined
@@ -28,6 +30,7 @@ type WindowInput =
       readonly windowMs: number
       readonly windowSeconds?: undefined
       readonly refillSeconds?: undefined
+      readonly calendar?: undefined
     }
   | {
       readonly window?: undefined
@@ -35,6 +38,7 @@ type WindowInput =
       /** The window in seconds. */
       readonly windowSeconds: number
       readonly refillSeconds?: undefined
+      readonly calendar?: undefined
     }
   | {
       readonly window?: undefined
@@ -42,6 +46,19 @@ type WindowInput =
       readonly windowSeconds?: undefined
       /** Alias of `windowSeconds`. */
       readonly refillSeconds: number
+      readonly calendar?: undefined
+    }
+  | {
+      readonly window?: undefined
+      readonly windowMs?: undefined
+      readonly windowSeconds?: undefined
+      readonly refillSeconds?: undefined
+      /** `FIXED_WINDOW` only: one quota per period of the calendar, in place of a window. */
+      readonly calendar: CalendarUnit
+      /** IANA time zone of the calendar. Default: `UTC`. */
+      readonly timeZone?: string
+      /** First day of a period: 1 to 31 (`MONTH`), a weekday (`WEEK`) or `MM-DD` (`YEAR`). Default: 1, `MONDAY`, `01-01`. */
+      readonly anchor?: number | string
     }
 
 interface BandFields {
@@ -136,7 +153,7 @@ export type SingleRuleInput = RuleFields &
       } & { readonly [Name in keyof BandFields | WindowName]?: undefined })
   )
 
-type WindowName = 'window' | 'windowMs' | 'windowSeconds' | 'refillSeconds'
+type WindowName = 'window' | 'windowMs' | 'windowSeconds' | 'refillSeconds' | 'calendar' | 'timeZone' | 'anchor'
 
 /** A set of rules that are decided together. */
 export interface RuleSetInput {

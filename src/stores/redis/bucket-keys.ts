@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { cellsOf, kindOf } from '../../algorithms/index.js'
 import type { BucketGroup } from '../../core/bucket-store.js'
+import type { Calendar } from '../../core/calendar/calendar.js'
 import { digestOfKey, escapeKeyPart, isLongKey, longestKey, specialInKey } from '../../core/keys/bounded-key.js'
 
 /** A key that needs no escaping and is short in UTF-8, where a character has at most four bytes. */
@@ -27,6 +28,8 @@ export interface GroupLayout {
   readonly terms: readonly number[]
   /** True if a bucket is a log instead of a few numbers. */
   readonly hasLog: boolean
+  /** The calendar of each band, if at least one band has one. */
+  readonly calendars: readonly (Calendar | undefined)[] | undefined
 }
 
 /** Returns a digest of at least eight bytes. */
@@ -57,6 +60,7 @@ export class Layouts {
         return [tag, band.capacity, band.refillTokens, band.windowTicks]
       }),
       hasLog: bands.some((band) => cellsOf(band) === undefined),
+      calendars: bands.some(({ calendar }) => calendar) ? bands.map(({ calendar }) => calendar) : undefined,
     }
     this.byGroup.set(group, layout)
     return layout

@@ -45,7 +45,7 @@ export function decode(
   reply: unknown,
   { lookups, namesOverrides }: Pick<Message, 'lookups' | 'namesOverrides'> = { lookups: [], namesOverrides: false },
   found?: Found,
-): (Answer | FluxGateError)[] {
+): (Answer | UnknownPeriod | FluxGateError)[] {
   const [bytes, ...problems] = Array.isArray(reply) ? reply : [reply]
   const numbers = doublesOf(bytes)
   const overrides: readonly unknown[] = Array.isArray(problems.at(-1)) ? problems.pop() : []
@@ -57,15 +57,31 @@ export function decode(
   let problem = 0
   const decoded = batch.map((operation) => {
     const applied = overridden?.get(operation) ?? (namesOverrides ? cachedOverrides(operation) : undefined)
-    return readAnswer(reader, operation, applied) ?? problemOf(problems[problem++])
+    return readAnswer(reader, operation, applied) ?? problemOf(problems[problem++], numbers[0] as number)
   })
   if (reader.at !== numbers.length || problem !== problems.length)
     throw unexpectedReply(`results of ${batch.length} decisions`, bytes)
   return decoded
 }
 
-const problemOf = (problem: unknown): FluxGateError =>
-  new FluxGateError('FLUXGATE_BUCKET_INVALID', `The bucket store could not decide: ${bytesReply(problem)}.`)
+/** An operation was not executed, because a calendar band has no period for this tick. */
+export class UnknownPeriod {
+  readonly tick: number
+  /** The server's time. */
+  readonly now: number
+
+  constructor(tick: number, now: number) {
+    this.tick = tick
+    this.now = now
+  }
+}
+
+function problemOf(problem: unknown, now: number): FluxGateError | UnknownPeriod {
+  const text = bytesReply(problem).toString()
+  const [, tick] = /^PERIOD (\d{1,16})$/.exec(text) ?? []
+  if (tick !== undefined) return new UnknownPeriod(Number(tick), now)
+  return new FluxGateError('FLUXGATE_BUCKET_INVALID', `The bucket store could not decide: ${text}.`)
+}
 
 /** The operations whose results have no bands. */
 const withoutBands: ReadonlySet<Operation['type']> = new Set(['REFUND', 'SETTLE', 'RESET', 'BACKDATE'])

@@ -1,5 +1,6 @@
 /** Encodes the input of the script. consume.lua describes the layout. */
 import type { Charge, Refund, Settlement } from '../../core/bucket-store.js'
+import { periodsOf } from '../../core/calendar/periods.js'
 import { type GroupLayout, hashTagOf, plainKey } from './bucket-keys.js'
 import type { Backdate, LastEdit, Lookup, Names, Operation } from './operation.js'
 import type { CachedCharge } from './overrides/override-cache.js'
@@ -35,8 +36,8 @@ export function encode(batch: readonly Operation[], names: Names, now: number, e
   for (let index = 0; index < batch.length; index++) addEntry(entries, buckets, batch[index] as Operation, index)
   for (const key of logs.keys()) keys.push(key)
   const { terms } = buckets
-  const numbers = [now, entries.cellKeys, terms.length / termsPerBand, entries.count].concat(terms, entries.numbers)
-  const args: (string | Buffer)[] = [JSON.stringify(numbers)]
+  const numbers: Term[] = [now, entries.cellKeys, terms.length / termsPerBand, entries.count]
+  const args: (string | Buffer)[] = [JSON.stringify(numbers.concat(terms, entries.numbers))]
   if (buckets.mayOverride) args.push(edit.known)
   if (lookups.length > 0) {
     args.push(JSON.stringify([namesOverrides ? 1 : 0, ...lookupNumbers(buckets, entries.cellKeys)]))
@@ -47,17 +48,20 @@ export function encode(batch: readonly Operation[], names: Names, now: number, e
   return { keys, args, lookups, namesOverrides }
 }
 
+/** A number of the message. The window of a calendar band is the list of the ticks at which its periods start. */
+type Term = number | readonly number[]
+
 /** The distinct keys and bands of a batch, numbered from 1 in order of first use, and the overrides to look up. */
 interface Buckets {
   readonly cells: Map<string, number>
   readonly logs: Map<string, number>
   /** The number of the first band of each rule. The others follow it. */
   readonly firstBands: Map<GroupLayout, number>
-  /** Four numbers per band. */
-  readonly terms: number[]
+  /** Four terms per band. */
+  readonly terms: Term[]
   /** For each item of each operation: the number of its key, negative with a log, and the number of its first band. */
   readonly itemNumbers: number[]
-  /** For each operation: true if it shares a key with another operation, or has a log or a shadow rule. */
+  /** For each operation: true if it shares a key with another operation, or has a log, a calendar or a shadow rule. */
   readonly isSeparate: boolean[]
   readonly lookups: Lookup[]
   readonly hashes: string[]
@@ -103,15 +107,23 @@ function numberKeys(batch: readonly Operation[], names: Names): Buckets {
       if (group.insteadOf !== undefined) buckets.namesOverrides = true
       const layout = layouts.byGroup.get(group) ?? layouts.add(group)
       const name = `${names.prefix}:{${plainKey.test(key) ? key : hashTagOf(key)}}${layout.suffix}`
-      addItem(buckets, firstUses, name, layout, index)
+      addItem(buckets, firstUses, name, layout, index, names)
     }
   }
   return buckets
 }
 
-function addItem(buckets: Buckets, firstUses: number[], name: string, layout: GroupLayout, index: number): void {
+function addItem(
+  buckets: Buckets,
+  firstUses: number[],
+  name: string,
+  layout: GroupLayout,
+  index: number,
+  names: Names,
+): void {
   const { cells, logs, isSeparate, itemNumbers } = buckets
-  const firstBand = firstBandOf(buckets, layout)
+  const firstBand = firstBandOf(buckets, layout, names)
+  if (layout.calendars !== undefined) isSeparate[index] = true
   const known = cells.get(name)
   if (known !== undefined) {
     isSeparate[index] = true
@@ -130,13 +142,26 @@ function addItem(buckets: Buckets, firstUses: number[], name: string, layout: Gr
   }
 }
 
-function firstBandOf({ firstBands, terms }: Buckets, layout: GroupLayout): number {
+function firstBandOf({ firstBands, terms }: Buckets, layout: GroupLayout, names: Names): number {
   const known = firstBands.get(layout)
   if (known !== undefined) return known
   const first = terms.length / termsPerBand + 1
   firstBands.set(layout, first)
   for (const term of layout.terms) terms.push(term)
+  if (layout.calendars !== undefined) addPeriods(terms, first, layout.calendars, names)
   return first
+}
+
+/** Replaces the windows of calendar bands by their periods. */
+function addPeriods(
+  terms: Term[],
+  first: number,
+  calendars: NonNullable<GroupLayout['calendars']>,
+  names: Names,
+): void {
+  const { from, to } = names.calendarSpan()
+  for (const [i, calendar] of calendars.entries())
+    if (calendar !== undefined) terms[(first + i) * termsPerBand - 1] = periodsOf(calendar).startsAround(from, to)
 }
 
 /** A refund with `grantedAt` and a backdate address known buckets, so they need no lookup. */

@@ -16,6 +16,7 @@ const asked = (rule: BucketGroup, key: string, given: Partial<Charge> = {}): Cha
 const names: Names = {
   prefix: 'p',
   layouts: new Layouts(),
+  calendarSpan: () => ({ from: 0, to: 0 }),
   overrideOf: (rule, key) => ({
     hash: `hash/${rule.ruleId}/${key}`,
     otherwise: key === 'a' ? Buffer.of(2) : Buffer.of(),

@@ -27,6 +27,8 @@ export interface Backdate {
 export interface Names {
   readonly prefix: string
   readonly layouts: Layouts
+  /** The ticks between which calendar bands need periods: the server's time, and the latest time of a bucket. */
+  calendarSpan(): { readonly from: number; readonly to: number }
   /** The location of the override of a key. */
   overrideOf(group: BucketGroup, key: string): OverrideLocation
 }

@@ -14,10 +14,12 @@ import { TurnBatches } from '../../core/scheduling/turn-batches.js'
 import type { RedisConnection } from '../../redis/client/connection.js'
 import { isSplit, wrapRedisError } from '../../redis/client/errors.js'
 import { hashSlot } from '../../redis/client/hash-slot.js'
+import { malformedReply } from '../../redis/client/replies.js'
 import { Script } from '../../redis/client/script.js'
 import { bucketPrefix, type Digest, Layouts } from './bucket-keys.js'
 import type { CachedRejections } from './cached-rejections.js'
-import { type Answer, decode, newEdit } from './decode.js'
+import { CalendarTime } from './calendar-time.js'
+import { type Answer, decode, newEdit, UnknownPeriod } from './decode.js'
 import { encode } from './encode.js'
 import { consumeScript } from './lua/consume.generated.js'
 import type { Backdate, LastEdit, Lookup, Names, Operation } from './operation.js'
@@ -50,6 +52,8 @@ interface Job {
   readonly weight: number
   /** True if a key of the operation may have an override. */
   readonly hasOverrides: boolean
+  /** The number of calls that lacked a period of a calendar band. */
+  readonly attempt: number
   readonly resolve: (answer: Answer) => void
   readonly reject: (error: unknown) => void
 }
@@ -59,6 +63,9 @@ const maxWeight = 128
 const logWeight = 8
 /** Bands share a key, so several of them cost as much as one. */
 const bandsPerWeight = 4
+
+/** The second call has all periods, unless the server's clock steps in between. */
+const maxPeriodAttempts = 3
 
 /** How long `close` waits for calls in flight. */
 const closeTimeoutMs = 250
@@ -85,6 +92,7 @@ export class RedisBuckets implements LeasingStore {
     lease: (request) => this.ask({ type: 'LEASE', items: [request] }),
     settle: (settlements) => this.#settle(settlements),
   }
+  readonly #calendarTime = new CalendarTime()
   readonly #groups = new OverriddenGroups()
   readonly #lastKnown = new LastKnownOverrides()
   readonly #overrideCaches: OverrideCaches
@@ -105,7 +113,8 @@ export class RedisBuckets implements LeasingStore {
     this.availability = this.#createAvailability()
     this.overrides = new RedisOverrides(connection, prefix, () => this.#localClock.now())
     const overrideOf: Names['overrideOf'] = (group, key) => this.overrides.locate(group, key)
-    this.#names = { prefix, layouts: new Layouts(digest), overrideOf }
+    const calendarSpan = () => this.#calendarTime.span(ticks(this.#clock ?? this.#localClock))
+    this.#names = { prefix, layouts: new Layouts(digest), calendarSpan, overrideOf }
     const version = (): object => this.overrides.version
     this.#overrideCaches = new OverrideCaches({ prefix, isCluster: connection.isCluster, version })
   }
@@ -189,7 +198,7 @@ export class RedisBuckets implements LeasingStore {
   }
 
   /** Sends an operation with the others of this turn. In a cluster, all its keys must be in one slot. */
-  ask(operation: Operation): Promise<Answer> {
+  ask(operation: Operation, attempt = 0): Promise<Answer> {
     const { layouts } = this.#names
     let weight = 0
     let hasOverrides = false
@@ -202,7 +211,7 @@ export class RedisBuckets implements LeasingStore {
     // Operations of different cluster slots cannot share a call.
     const route = this.#connection.isCluster ? this.slotOf((operation.items[0] as Operation['items'][0]).key) : 0
     return new Promise((resolve, reject) => {
-      const job: Job = { operation, weight, hasOverrides, resolve, reject }
+      const job: Job = { operation, weight, hasOverrides, attempt, resolve, reject }
       if (hasOverrides && !this.overrides.isLoaded) this.#addAfterLoading(route, job)
       else this.#batches.add(route, job)
     })
@@ -305,10 +314,14 @@ export class RedisBuckets implements LeasingStore {
     return this.#groups.get(rule, override.toString('latin1'), () => decodeTerms(override))
   }
 
-  #answer(job: Job, answer: Answer | FluxGateError, sentAt: number): void {
+  #answer(job: Job, answer: Answer | UnknownPeriod | FluxGateError, sentAt: number): void {
     const { operation, resolve, reject } = job
     if (answer instanceof FluxGateError) {
       reject(answer)
+      return
+    }
+    if (answer instanceof UnknownPeriod) {
+      this.#askAround(job, answer)
       return
     }
     if (answer.states === undefined) {
@@ -322,6 +335,13 @@ export class RedisBuckets implements LeasingStore {
       this.rejectionCache?.record(operation.items as readonly Charge[], result, states, sentAt, isPeek) ?? []
     if (backdates.length === 0) resolve(result)
     else this.#askBackdated(job, backdates)
+  }
+
+  /** Asks again with the periods around the server's time and the time of the bucket. */
+  #askAround({ operation, attempt, resolve, reject }: Job, { tick, now }: UnknownPeriod): void {
+    this.#calendarTime.correct(ticks(this.#clock ?? this.#localClock), now, tick)
+    if (attempt < maxPeriodAttempts) this.ask(operation, attempt + 1).then(resolve, reject)
+    else reject(malformedReply('period'))
   }
 
   /** Both start in the same turn, so one call executes them in this order. */

@@ -1,3 +1,4 @@
+import { periodsOf } from '../../core/calendar/periods.js'
 import type { Band } from '../../core/rule.js'
 import { divideDown, divideUp, larger, type Model, resultAt, sizes, smaller } from './model.js'
 
@@ -10,8 +11,8 @@ interface Grant {
 interface Lookback {
   /** The first tick, from `now` on, at which the permits fit. */
   earliest(history: History, band: Band, permits: bigint, now: bigint): bigint
-  /** The ticks to add to all grants when the clock steps back. */
-  shift(band: Band, from: bigint, to: bigint): bigint
+  /** The new time of a grant when the clock steps back. */
+  shift(at: bigint, band: Band, from: bigint, to: bigint): bigint
   /** The grants that still count after a step back, at their old times. Default: all grants. */
   kept?(history: History, band: Band, from: bigint): Grant[]
   /** Selects the grants that a refund for `grantedAt` can remove. Returns undefined if it is too late for a refund. */
@@ -42,10 +43,11 @@ function lookbackModel(lookback: Lookback, resetsNewest: boolean, from?: History
   return {
     touch(band, now) {
       if (history.writtenAt === undefined || now >= history.writtenAt) return
-      const by = lookback.shift(band, history.writtenAt, now)
+      const { writtenAt } = history
+      const shifted = (at: bigint): bigint => lookback.shift(at, band, writtenAt, now)
       const kept = lookback.kept?.(history, band, history.writtenAt) ?? history.grants
-      history.grants = kept.map(({ at, permits }) => ({ at: at + by, permits }))
-      if (history.newest !== undefined) history.newest += by
+      history.grants = kept.map(({ at, permits }) => ({ at: shifted(at), permits }))
+      if (history.newest !== undefined) history.newest = shifted(history.newest)
       history.writtenAt = now
     },
     peek(band, permits, now, maxWaitTicks) {
@@ -88,19 +90,36 @@ function count(history: History, from: bigint, to: bigint): bigint {
 
 const infinity = 2n ** 64n
 
-const startOf = (tick: bigint, { windowTicks }: Band): bigint =>
-  divideDown(tick, BigInt(windowTicks)) * BigInt(windowTicks)
+const startOf = (tick: bigint, { windowTicks, calendar }: Band): bigint =>
+  calendar === undefined
+    ? divideDown(tick, BigInt(windowTicks)) * BigInt(windowTicks)
+    : BigInt(periodsOf(calendar).at(Number(tick)).start)
+
+/** The start of the next window. */
+const endOf = (start: bigint, { windowTicks, calendar }: Band): bigint =>
+  calendar === undefined ? start + BigInt(windowTicks) : BigInt(periodsOf(calendar).at(Number(start)).end)
 
 const inWindow = (history: History, start: bigint, band: Band): bigint =>
-  count(history, start - 1n, start + BigInt(band.windowTicks) - 1n)
+  count(history, start - 1n, endOf(start, band) - 1n)
 
 /** The window in which requests are counted: the current one, or a later one that requests already wait for. */
 const openWindow = (history: History, band: Band, now: bigint): bigint =>
   larger(startOf(now, band), startOf(history.newest ?? now, band))
 
+/** Periods have different lengths, so a grant keeps its distance in periods. */
+function shiftPeriods(at: bigint, band: Band, from: bigint, to: bigint): bigint {
+  const period = startOf(at, band)
+  if (from === period) return to
+  if (from < period) return shiftPeriods(at, band, endOf(from, band), endOf(to, band))
+  return shiftPeriods(at, band, startOf(larger(0n, from - 1n), band), startOf(larger(0n, to - 1n), band))
+}
+
 const aligned = {
-  shift: (band: Band, from: bigint, to: bigint) => startOf(to, band) - startOf(from, band),
-  resetAt: (history: History, band: Band, now: bigint) => openWindow(history, band, now) + BigInt(band.windowTicks),
+  shift: (at: bigint, band: Band, from: bigint, to: bigint) =>
+    band.calendar === undefined
+      ? at + startOf(to, band) - startOf(from, band)
+      : shiftPeriods(at, band, startOf(from, band), startOf(to, band)),
+  resetAt: (history: History, band: Band, now: bigint) => endOf(openWindow(history, band, now), band),
 }
 
 export const fixedWindowModel = (): Model =>
@@ -108,9 +127,9 @@ export const fixedWindowModel = (): Model =>
     {
       ...aligned,
       earliest(history, band, permits, now) {
-        const { capacity, window } = sizes(band)
         const open = openWindow(history, band, now)
-        return larger(now, inWindow(history, open, band) + permits <= capacity ? open : open + window)
+        const fits = inWindow(history, open, band) + permits <= sizes(band).capacity
+        return larger(now, fits ? open : endOf(open, band))
       },
       refundable(history, band, now, grantedAt) {
         const window = startOf(grantedAt, band)
@@ -194,7 +213,7 @@ export const slidingLogModel = (): Model =>
         const leaving = history.grants.map(({ at }) => at + window).filter((at) => at > from)
         return [from, ...leaving].find((at) => count(history, at - window, at) + permits <= capacity) as bigint
       },
-      shift: (_band, from, to) => to - from,
+      shift: (at, _band, from, to) => at + to - from,
       refundable:
         (_history, _band, _now, grantedAt) =>
         ({ at }) =>

@@ -1,4 +1,5 @@
 import { Command } from 'commander'
+import { windowText } from '../../../core/band-label.js'
 import type { RuleDocument, RuleSetDocument } from '../../../core/contracts/rule-store.js'
 import { parseRuleSets } from '../../../rules/schema/parse-rules.js'
 import { exportRules } from '../../../rules/store/copy-rules.js'
@@ -66,7 +67,10 @@ async function listRules(target: RulesTarget, id: string, { json }: { json?: tru
 function rowOf(document: RuleDocument): string[] {
   const rule = parseRuleSets([{ id: 'one', rules: [document] }])[0]?.rules[0]
   if (rule === undefined) return [document.id]
-  const limit = rule.bands.map(({ capacity, windowTicks }) => `${capacity} per ${formatDuration(windowTicks / 1_000)}`)
+  const limit = rule.bands.map((band) => {
+    const { calendar, capacity, windowTicks } = band
+    return `${capacity} per ${calendar === undefined ? formatDuration(windowTicks / 1_000) : windowText(band)}`
+  })
   const { mode, enforcePercent = 100 } = rule
   const isGradual = mode === 'ENFORCE' && enforcePercent < 100
   const words = [!rule.enabled && 'off', mode === 'SHADOW' && 'shadow', isGradual && `enforced for ${enforcePercent}%`]

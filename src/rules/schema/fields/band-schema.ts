@@ -1,5 +1,6 @@
 import { algorithmTraits } from '../../../core/algorithm-traits.js'
 import { durationText } from '../../../core/band-label.js'
+import { nominalTicks } from '../../../core/calendar/calendar.js'
 import {
   type AlgorithmName,
   algorithmNames,
@@ -16,6 +17,7 @@ import { describeValue } from '../../../validation/issues.js'
 import { described, type Kind, wrongValue } from '../../../validation/kind.js'
 import { identifier, oneOf, unitSchema, wholeNumber } from '../../../validation/kinds.js'
 import { list, object } from '../../../validation/structures.js'
+import { calendarKinds, checkNoCalendar, readCalendar } from './calendar-schema.js'
 
 /** Ignores case, `-` and `_`: `token-bucket`, `TOKEN_BUCKET` and `tokenBucket` are equal. */
 export const algorithmKind: Kind<AlgorithmName> = {
@@ -79,11 +81,12 @@ export const bandKinds = {
   refillTokens: described(wholeNumber(1, maxCapacity), 'Default: the capacity.'),
   window: described(
     windowKind,
-    'Window with a unit, such as `1m` or `500ms`. Exactly one of `window`, `windowMs`, `windowSeconds` and `refillSeconds` is required.',
+    'Window with a unit, such as `1m` or `500ms`. Exactly one of `window`, `windowMs`, `windowSeconds`, `refillSeconds` and `calendar` is required.',
   ),
   windowMs: described(numberWindow('ms'), 'Window in milliseconds.'),
   windowSeconds: described(secondsWindow, 'Window in seconds.'),
   refillSeconds: described(secondsWindow, 'Alias of `windowSeconds`.'),
+  ...calendarKinds,
   refill: described(oneOf(['STEADY', 'INTERVAL'] as const), 'TOKEN_BUCKET only. Default: STEADY.'),
   algorithm: algorithmKind,
 }
@@ -102,9 +105,14 @@ export function readBand(values: FieldValues, algorithm: AlgorithmName | undefin
   const fields = values.as(bandKinds)
   const capacity = fields.require('capacity')
   const refillTokens = fields.has('refillTokens') ? fields.read('refillTokens') : capacity
-  const windowTicks = fields.require(givenAlias(fields, windowNames) ?? 'window')
+  const calendar = fields.has('calendar') ? readCalendar(fields, windowNames) : undefined
+  const windowTicks = fields.has('calendar')
+    ? calendar && nominalTicks(calendar.unit)
+    : fields.require(givenAlias(fields, windowNames) ?? 'window')
+  if (!fields.has('calendar')) checkNoCalendar(fields)
   const refill = fields.has('refill') ? fields.read('refill') : 'STEADY'
-  const band = { label: fields.read('label'), algorithm, refill, capacity, refillTokens, windowTicks }
+  const label = fields.read('label')
+  const band = { label, algorithm, refill, capacity, refillTokens, windowTicks, ...(calendar && { calendar }) }
   checkAlgorithm(fields, band)
   return band
 }
@@ -115,6 +123,9 @@ function checkAlgorithm(fields: FieldValues, band: DraftBand): void {
   if (algorithm === undefined) return
   if (band.refill === 'INTERVAL' && algorithm !== 'TOKEN_BUCKET') {
     fields.report('refill', `must be STEADY with ${algorithm}; INTERVAL requires TOKEN_BUCKET`)
+  }
+  if (fields.has('calendar') && algorithm !== 'FIXED_WINDOW') {
+    fields.report('calendar', `must be combined with algorithm: FIXED_WINDOW; received ${algorithm}`)
   }
   if (capacity === undefined) return
   if (algorithm === 'SLIDING_WINDOW_LOG' && capacity > maxLogCapacity) {

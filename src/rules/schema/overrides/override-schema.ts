@@ -8,6 +8,7 @@ import { noIssues, rulesInvalid } from '../../../validation/issues.js'
 import { described, type Kind } from '../../../validation/kind.js'
 import { boundedText, instant, oneOf, wholeNumber } from '../../../validation/kinds.js'
 import { bandList } from '../fields/band-schema.js'
+import { calendarDocument, withRuleCalendars } from '../fields/calendar-schema.js'
 import { readBands } from '../rule-schema.js'
 
 /** The smallest accepted epoch time in milliseconds (March 1973). A smaller number is probably in seconds. */
@@ -63,7 +64,7 @@ export function parseOverride(document: unknown, rule: Rule, nowMs: number, ipv6
   const issues = noIssues()
   const fields = openFields(document, '', overrideKinds, 'an override: { key, action, … }', issues)
   const result = fields && readOverride(fields, rule, nowMs, ipv6Prefix)
-  const bands = fields?.has('bands') ? readBands(fields, algorithmOf(rule)) : []
+  const bands = fields?.has('bands') ? withRuleCalendars(readBands(fields, algorithmOf(rule)), rule.bands, fields) : []
   if (result !== undefined && issues.count === 0)
     return { ...result, terms: { ...result.terms, bands } } as ParsedOverride
   const { message, errors } = rulesInvalid('The override', issues)
@@ -122,18 +123,24 @@ export function overrideKey(received: string, { limitScope }: Rule, ipv6Prefix =
 }
 
 /** Converts an override back to a document. */
-export function overrideDocument(key: string, { action, bands, expiresAtMs, note, balance }: OverrideTerms): Override {
+export function overrideDocument(
+  key: string,
+  { action, bands, expiresAtMs, note, balance }: OverrideTerms,
+  rule: Rule,
+): Override {
   return {
     key,
     action,
-    ...(bands.length > 0 && { bands: bands.map(bandDocument) }),
+    ...(bands.length > 0 && { bands: bands.map((band) => bandDocument(band, rule)) }),
     ...(balance && { balance: balance.permits, balanceAt: new Date(balance.atMs).toISOString() }),
     ...(expiresAtMs !== undefined && { expiresAt: new Date(expiresAtMs).toISOString() }),
     ...(note !== undefined && { note }),
   }
 }
 
-function bandDocument({ label, algorithm, refill, capacity, refillTokens, windowTicks }: Band) {
+function bandDocument({ label, algorithm, refill, capacity, refillTokens, windowTicks, calendarOf }: Band, rule: Rule) {
+  const calendar = calendarOf === undefined ? undefined : rule.bands[calendarOf]?.calendar
+  if (calendar !== undefined) return { label, algorithm, capacity, ...calendarDocument(calendar) }
   return {
     label,
     algorithm,

@@ -5,10 +5,11 @@
 --@include ../../../algorithms/window.lua
 local algorithms, bands = {}, {}
 
--- The low byte of a tag is the number of the algorithm; the others identify the band within its key.
+-- The low byte of a tag is the number of the algorithm; the others identify the band within its key. The window of a calendar
+-- band is a list of the ticks at which its periods start.
 local function newBand(tag, capacity, tokens, window)
-  local kind = tag % 256
-  local algorithm = algorithms[kind]
+  local kind, isCalendar = tag % 256, type(window) == 'table'
+  local algorithm = algorithms[isCalendar and 'calendar' or kind]
   if not algorithm then
     --@twins kind algorithm
     --@twin ../../../algorithms/token-bucket.lua
@@ -17,7 +18,10 @@ local function newBand(tag, capacity, tokens, window)
     --@twin ../../../algorithms/fixed-window.lua
     --@twin log-pages.lua ../../../algorithms/sliding-window-log.lua
     --@twin ../../../algorithms/sliding-window-counter.lua
-    algorithms[kind] = algorithm
+    if isCalendar then
+      --@make algorithm ../../../algorithms/calendar-window.lua ../../../algorithms/fixed-window.lua
+    end
+    algorithms[isCalendar and 'calendar' or kind] = algorithm
   end
   return {
     tag = tag,
@@ -26,6 +30,7 @@ local function newBand(tag, capacity, tokens, window)
     capacity = capacity,
     tokens = tokens,
     window = window,
+    isCalendar = isCalendar,
     algorithm = algorithm,
     format = algorithm.format,
   }

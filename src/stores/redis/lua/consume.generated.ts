@@ -1,6 +1,6 @@
 /** Generated from consume.lua by scripts/assemble-lua.mjs; do not edit. */
 export const consumeScript = {
-  sha: '30bc9a8ea60779553f2ab3d413562318317509c5',
+  sha: 'eae2ce2bd336616cf81e1879c1db9dce67d71358',
   source: `local RUN = 7
 local FAILED, ALLOWED, EMPTY = 2, 3, 4
 local TOKEN_BUCKET = 1
@@ -222,10 +222,16 @@ if now >= writtenAt then return current > written and current or written end
 local ahead = written - windowOf(writtenAt, band)
 return ahead > 0 and current + ahead or current
 end
+local function windowAfter(start, band)
+return start + band.window
+end
+local function windowBefore(start, band)
+return start - band.window
+end
 local algorithms, bands = {}, {}
 local function newBand(tag, capacity, tokens, window)
-local kind = tag % 256
-local algorithm = algorithms[kind]
+local kind, isCalendar = tag % 256, type(window) == 'table'
+local algorithm = algorithms[isCalendar and 'calendar' or kind]
 if not algorithm then
 if kind == 1 then algorithm = (function()
 local function levelAt(band, now, whole, fraction, at, window)
@@ -396,7 +402,7 @@ isWindow = true,
 step = function(band, permits, now, maxWaitTicks, written, counted, at, previous)
 local open, count, before = countsAt(band, now, written, counted, at, previous)
 local fits = count + permits <= band.capacity
-local granted = (fits or permits == 0) and open or open + band.window
+local granted = (fits or permits == 0) and open or windowAfter(open, band)
 local wait = granted > now and granted - now or 0
 if permits > band.capacity then wait = never end
 local retryAfter, delay, charged = answer(wait, permits, maxWaitTicks)
@@ -407,19 +413,20 @@ if window > open then before = count end
 end
 local remaining = (window > now or after > band.capacity) and 0 or band.capacity - after
 local changes = charged or (written and now < at)
-return retryAfter, delay, remaining, window + band.window, changes, window, after, now, before
+return retryAfter, delay, remaining, windowAfter(window, band), changes, window, after, now, before
 end,
 refund = function(band, permits, now, grantedAt, written, counted, at, previous)
 local open, count, before = countsAt(band, now, written, counted, at, previous)
 count = count > permits and count - permits or 0
 local applies = windowOf(grantedAt, band) == open
 if count == 0 and before >= 0 and open > windowOf(now, band) then
-return applies, open - band.window, before, now, unknown
+return applies, windowBefore(open, band), before, now, unknown
 end
 return applies, open, count, now, before
 end,
 expiresAt = function(band, window, count)
-return windowOf(window, band) + (count > 0 and band.window or 0)
+window = windowOf(window, band)
+return count > 0 and windowAfter(window, band) or window
 end,
 }
 end)() end
@@ -657,7 +664,76 @@ return windowOf(window, band) + windows * band.window
 end,
 }
 end)() end
-algorithms[kind] = algorithm
+if isCalendar then
+algorithm = (function()
+local function windowOf(tick, band)
+local starts = band.window
+for i = #starts, 1, -1 do
+if starts[i] <= tick then return starts[i] end
+end
+return 0
+end
+local function windowAfter(start, band)
+local starts = band.window
+for i = 1, #starts do
+if starts[i] > start then return starts[i] end
+end
+end
+local function windowBefore(start, band)
+return windowOf(start - 1, band)
+end
+local function windowAt(written, writtenAt, now, band)
+local current = windowOf(now, band)
+written = windowOf(written, band)
+if now >= writtenAt then return current > written and current or written end
+local from = windowOf(writtenAt, band)
+while from < written do from, current = windowAfter(from, band), windowAfter(current, band) end
+return current
+end
+local unknown = -1
+local function countsAt(band, now, window, count, at, before)
+if not window then return windowOf(now, band), 0, unknown end
+local open = windowAt(window, at, now, band)
+if now < at or windowOf(window, band) >= open then return open, count, before end
+return open, 0, unknown
+end
+return {
+stamp = 3,
+format = '<I4I7I5I7i5',
+isWindow = true,
+step = function(band, permits, now, maxWaitTicks, written, counted, at, previous)
+local open, count, before = countsAt(band, now, written, counted, at, previous)
+local fits = count + permits <= band.capacity
+local granted = (fits or permits == 0) and open or windowAfter(open, band)
+local wait = granted > now and granted - now or 0
+if permits > band.capacity then wait = never end
+local retryAfter, delay, charged = answer(wait, permits, maxWaitTicks)
+local window, after = open, count
+if charged then
+window, after = granted, (fits and count or 0) + permits
+if window > open then before = count end
+end
+local remaining = (window > now or after > band.capacity) and 0 or band.capacity - after
+local changes = charged or (written and now < at)
+return retryAfter, delay, remaining, windowAfter(window, band), changes, window, after, now, before
+end,
+refund = function(band, permits, now, grantedAt, written, counted, at, previous)
+local open, count, before = countsAt(band, now, written, counted, at, previous)
+count = count > permits and count - permits or 0
+local applies = windowOf(grantedAt, band) == open
+if count == 0 and before >= 0 and open > windowOf(now, band) then
+return applies, windowBefore(open, band), before, now, unknown
+end
+return applies, open, count, now, before
+end,
+expiresAt = function(band, window, count)
+window = windowOf(window, band)
+return count > 0 and windowAfter(window, band) or window
+end,
+}
+end)()
+end
+algorithms[isCalendar and 'calendar' or kind] = algorithm
 end
 return {
 tag = tag,
@@ -666,6 +742,7 @@ id = floor(tag / 256),
 capacity = capacity,
 tokens = tokens,
 window = window,
+isCalendar = isCalendar,
 algorithm = algorithm,
 format = algorithm.format,
 }
@@ -1110,6 +1187,7 @@ end
 while more do
 local kind, capacity, tokens, window
 kind, capacity, tokens, window, at, more = readBand(value, at)
+if window == 0 then tokens, window = capacity, bandAt(first + math.min(tokens, count) - 1).window end
 add(kind, capacity, tokens, window)
 end
 limit.suffix = '.' .. string.sub(redis.sha1hex(string.sub(value, start, at - 1)), 1, 10)
@@ -1275,7 +1353,8 @@ end
 local function backdate(count)
 for i = 1, count do
 local band, instant = bandsOf[i], instants[i]
-if oldFirsts[i] and instant >= 0 and not buckets[i].lots and stampOf(i) == permitsOf[i] then
+local isKnown = not band.isCalendar or instant >= band.window[1]
+if oldFirsts[i] and instant >= 0 and isKnown and not buckets[i].lots and stampOf(i) == permitsOf[i] then
 moveBack(i, band.algorithm.step(band, 0, instant, 0, oldFirsts[i], oldSeconds[i], oldThirds[i], oldFourths[i]))
 end
 end
@@ -1333,12 +1412,19 @@ end
 end
 emit(GRANTED)
 end
+local function uncoveredTick(band, window, at)
+local starts, latest = band.window, max(now, window or 0, at or 0)
+if now < starts[1] then return now end
+if latest >= starts[#starts - 1] then return latest end
+end
 local function prepare(i, permits, maxWaitTicks, key, band)
 local bucket, problem = {}, nil
 if not band.hasNoBucket then bucket, problem = openBucket(key, band) end
 buckets[i], bandsOf[i], permitsOf[i], maxWaitsOf[i], movedFrom[i] = bucket, band, permits, maxWaitTicks, nil
 if problem then return KEYS[key] .. ' ' .. problem end
 oldFirsts[i], oldSeconds[i], oldThirds[i], oldFourths[i] = bucket.first, bucket.second, bucket.third, bucket.fourth
+local tick = band.isCalendar and uncoveredTick(band, bucket.first, bucket.third)
+if tick then return format('PERIOD %d', tick) end
 end
 local function replacementOf(item)
 local replaced = replacements and replacements[decision]

@@ -6,7 +6,8 @@
 --          rules with a log; then one override hash per lookup
 -- ARGV[1]  a JSON array of numbers. Clients encode commands without bytes faster, and most batches have few numbers:
 --            now (ticks; negative: use the server's clock), number of keys before the first with a log, of bands, of entries
---            per band: tag, capacity, tokens, window; the bands of a rule are consecutive
+--            per band: tag, capacity, tokens, window (calendar: a list of the ticks at which periods start); the bands of a
+--            rule are consecutive
 --            per entry: its type, followed by
 --              RUN (equal charges whose keys no other operation uses): number of decisions, items of each, first key; the
 --                remaining keys are consecutive
@@ -26,7 +27,7 @@
 --            DENIED    per band the same; except for LEASE also the bucket: its size (4; 0: unused; -1: unknown) and four numbers.
 --                      For a log these are the tick until which it stays unchanged, its timestamp, and two unused numbers.
 --                      If the clock has stepped back, the size is replaced by the timestamp before the step
---            FAILED    no numbers
+--            FAILED    no numbers. The message PERIOD <tick> reports a tick for which a calendar band has no period
 --          If overrides apply, the result is a list whose last item is the list of overrides. If there was another edit, the
 --          result is STALE and that edit, and nothing was executed.
 --

@@ -152,7 +152,8 @@ end
 local function backdate(count)
   for i = 1, count do
     local band, instant = bandsOf[i], instants[i]
-    if oldFirsts[i] and instant >= 0 and not buckets[i].lots and stampOf(i) == permitsOf[i] then
+    local isKnown = not band.isCalendar or instant >= band.window[1]
+    if oldFirsts[i] and instant >= 0 and isKnown and not buckets[i].lots and stampOf(i) == permitsOf[i] then
       moveBack(i, band.algorithm.step(band, 0, instant, 0, oldFirsts[i], oldSeconds[i], oldThirds[i], oldFourths[i]))
     end
   end
@@ -173,6 +174,14 @@ end
 
 --@include leases.lua
 
+-- Returns a tick for which a calendar band has no period: now, or the latest time of its bucket. Two later periods are needed,
+-- because a request may wait for the next one, which ends with the one after it.
+local function uncoveredTick(band, window, at)
+  local starts, latest = band.window, max(now, window or 0, at or 0)
+  if now < starts[1] then return now end
+  if latest >= starts[#starts - 1] then return latest end
+end
+
 -- Prepares band `i` of the current operation. Returns the problem of its key, if any.
 local function prepare(i, permits, maxWaitTicks, key, band)
   local bucket, problem = {}, nil
@@ -180,6 +189,8 @@ local function prepare(i, permits, maxWaitTicks, key, band)
   buckets[i], bandsOf[i], permitsOf[i], maxWaitsOf[i], movedFrom[i] = bucket, band, permits, maxWaitTicks, nil
   if problem then return KEYS[key] .. ' ' .. problem end
   oldFirsts[i], oldSeconds[i], oldThirds[i], oldFourths[i] = bucket.first, bucket.second, bucket.third, bucket.fourth
+  local tick = band.isCalendar and uncoveredTick(band, bucket.first, bucket.third)
+  if tick then return format('PERIOD %d', tick) end
 end
 
 local function replacementOf(item)

@@ -85,6 +85,8 @@ local function limitOf(value, at, first, count)
   while more do
     local kind, capacity, tokens, window
     kind, capacity, tokens, window, at, more = readBand(value, at)
+    -- The calendar of a band of the rule.
+    if window == 0 then tokens, window = capacity, bandAt(first + math.min(tokens, count) - 1).window end
     add(kind, capacity, tokens, window)
   end
   limit.suffix = '.' .. string.sub(redis.sha1hex(string.sub(value, start, at - 1)), 1, 10)

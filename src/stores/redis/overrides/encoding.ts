@@ -8,7 +8,8 @@
  *              128 another band follows
  *              capacity: 2 bytes, or 4 if long
  *              refill tokens: 4 bytes, absent if equal to the capacity
- *              window: 3 bytes of seconds, or a double of ticks
+ *              window: 3 bytes of seconds, or a double of ticks; 0 seconds for the calendar of a band of the rule, whose
+ *              number, from 1, then replaces the refill tokens
  *              label: ends with a zero byte, absent if it is the default label
  *   remainder  the note
  */
@@ -52,16 +53,19 @@ function encodeLimit({ bands, balance }: Pick<OverrideTerms, 'bands' | 'balance'
 }
 
 function encodeBand(band: Band, hasNext: boolean): Buffer {
-  const { label, capacity, refillTokens, windowTicks } = band
+  const { label, capacity, calendarOf } = band
+  const refillTokens = calendarOf === undefined ? band.refillTokens : calendarOf + 1
+  const windowTicks = calendarOf === undefined ? band.windowTicks : 0
   const seconds = windowTicks / ticksPerSecond
   const isInSeconds = Number.isInteger(seconds) && seconds < 2 ** 24
   const parts = [bytesOf(capacity, capacity < 2 ** 16 ? 2 : 4)]
-  if (refillTokens !== capacity) parts.push(bytesOf(refillTokens, 4))
+  const hasOwnTokens = refillTokens !== capacity || calendarOf !== undefined
+  if (hasOwnTokens) parts.push(bytesOf(refillTokens, 4))
   parts.push(isInSeconds ? bytesOf(seconds, 3) : doubleOf(windowTicks))
-  const isLabelled = label !== bandLabel(band)
+  const isLabelled = label !== bandLabel(band) || calendarOf !== undefined
   if (isLabelled) parts.push(Buffer.from(`${label}\0`))
   const flags =
-    (refillTokens === capacity ? 0 : hasTokens) +
+    (hasOwnTokens ? hasTokens : 0) +
     (isLabelled ? hasLabel : 0) +
     (isInSeconds ? 0 : inTicks) +
     (capacity < 2 ** 16 ? 0 : hasLongCapacity) +
@@ -112,7 +116,11 @@ function decodeBand(bits: number, reader: Reader): Band {
   const capacity = reader.take(bits & hasLongCapacity ? 4 : 2)
   const refillTokens = bits & hasTokens ? reader.take(4) : capacity
   const windowTicks = bits & inTicks ? reader.takeDouble() : reader.take(3) * ticksPerSecond
-  const band = { ...bandKind(bits & kindBits), capacity, refillTokens, windowTicks }
+  const kind = bandKind(bits & kindBits)
+  const band =
+    windowTicks === 0
+      ? { ...kind, capacity, refillTokens: capacity, windowTicks, calendarOf: refillTokens - 1 }
+      : { ...kind, capacity, refillTokens, windowTicks }
   return { label: bits & hasLabel ? reader.takeText() : bandLabel(band), ...band }
 }
 

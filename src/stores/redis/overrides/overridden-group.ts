@@ -20,12 +20,20 @@ export function overriddenGroup(group: BucketGroup, terms: OverrideTerms): Bucke
   const { action, balance } = terms
   const common = { ruleSetId, ruleId, permits, insteadOf: group, memo: newMemo() }
   if (action !== 'LIMIT') return { ...common, generation, bands: action === 'DENY' ? [deniedBand] : [], listed: action }
-  const bands = terms.bands.length > 0 ? terms.bands : group.bands
+  const bands = terms.bands.length > 0 ? terms.bands.map((band) => withRuleCalendar(band, group)) : group.bands
   return {
     ...common,
     generation: `${generation}.${limitDigest(terms)}`,
     bands: balance === undefined ? bands : bands.map((band) => withBalance(band, balance)),
   }
+}
+
+/** An encoded override names the band of the rule that has the calendar. */
+function withRuleCalendar(band: Band, { bands }: BucketGroup): Band {
+  if (band.calendarOf === undefined) return band
+  const { calendar, windowTicks } = bands[Math.min(band.calendarOf, bands.length - 1)] as Band
+  const { calendar: _, ...others } = band
+  return { ...others, windowTicks, ...(calendar && { calendar }) }
 }
 
 const withBalance = (band: Band, { permits, atMs }: StartingBalance): Band =>
