@@ -10,6 +10,8 @@ import { healthRoutes } from '../server/routes/health-routes.js'
 import type { ServerHealth } from '../server/server-gate.js'
 import { type ServerLog, silentLog } from '../server/server-log.js'
 import { showKey } from '../telemetry/key-digest.js'
+import type { SeriesQuery } from '../telemetry/series/decision-series.js'
+import type { SeriesReport } from '../telemetry/series/report.js'
 import type { Statistics } from '../telemetry/statistics/statistics.js'
 import { packageVersion } from './package-version.js'
 import { readTlsPair } from './tls-pair.js'
@@ -19,6 +21,8 @@ export interface ServerOptions {
   /** The rule store for viewing and editing rules. The gate must load its rules from it. Default: none; those routes return 501. */
   readonly rules?: RuleStore
   readonly statistics?: Statistics
+  /** Decisions over time for /api/stats/series. Workers report those of all workers. */
+  readonly series?: (query: SeriesQuery) => Promise<SeriesReport>
   /** Prometheus text for /metrics. */
   readonly metrics?: () => string | Promise<string>
   /** Health for /health/ready and the console; default the health of the gate. Workers report the health of all workers. */
@@ -67,8 +71,8 @@ function openServer(
   const { adminToken, checkToken, logger: log = silentLog, revealKeys = false } = options
   assertSendable('adminToken', adminToken)
   assertSendable('checkToken', checkToken)
-  const { gate, rules, statistics, metrics, info, health = () => gate.health() } = options
-  const parts = { gate, health, rules, statistics, metrics, info, log, showKey: showKey(revealKeys) }
+  const { gate, rules, statistics, series, metrics, info, health = () => gate.health() } = options
+  const parts = { gate, health, rules, statistics, series, metrics, info, log, showKey: showKey(revealKeys) }
   const isDraining = (): boolean => server.isDraining
   const requiredTokens = { admin: Boolean(adminToken), check: Boolean(checkToken) }
   const routes = routesOf({ ...parts, version: packageVersion(), requiredTokens: requiredTokens, isDraining })

@@ -4,6 +4,8 @@ import { omitUndefined } from '../core/omit-undefined.js'
 import type { FluxGate } from '../gate/flux-gate.js'
 import type { Logger } from '../telemetry/logger.js'
 import { mergeMetrics } from '../telemetry/merge-metrics.js'
+import type { SeriesQuery } from '../telemetry/series/decision-series.js'
+import { seriesReport } from '../telemetry/series/report.js'
 import { createMetricsServer, createServer, type FluxGateServer, type ServerOptions } from './create-server.js'
 import { mergeHealth } from './merge-health.js'
 import { packageVersion } from './package-version.js'
@@ -34,8 +36,12 @@ function optionsOf(config: Config, { gate, rules, telemetry, log }: ServedParts)
       ? {
           metrics: collectFromWorkers('metrics', telemetry.metrics, mergeMetrics),
           health: collectFromWorkers('health', () => gate.health(), mergeHealth),
+          series: collectFromWorkers('series', telemetry.series, seriesReport),
         }
-      : { metrics: telemetry.metrics }),
+      : {
+          metrics: telemetry.metrics,
+          series: async (query: SeriesQuery) => seriesReport([await telemetry.series(query)]),
+        }),
     info: infoOf(config, gate),
     logger: log,
     revealKeys,

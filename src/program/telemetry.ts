@@ -8,6 +8,9 @@ import { DecisionRecorder } from '../telemetry/decision-recorder.js'
 import { showKey } from '../telemetry/key-digest.js'
 import type { Logger } from '../telemetry/logger.js'
 import { renderMetrics } from '../telemetry/metrics.js'
+import type { SeriesQuery } from '../telemetry/series/decision-series.js'
+import { Outages } from '../telemetry/series/outages.js'
+import type { SeriesPart } from '../telemetry/series/report.js'
 import { LocalStatistics } from '../telemetry/statistics/local-statistics.js'
 import { SharedStatistics } from '../telemetry/statistics/shared-statistics.js'
 import type { Statistics } from '../telemetry/statistics/statistics.js'
@@ -19,6 +22,8 @@ export interface Telemetry {
   readonly statistics: Statistics
   /** Counts the reloads of a gate, and logs failures and recoveries of its store. */
   follow(gate: FluxGate): void
+  /** The decisions of this process over time, for one series. */
+  series(query: SeriesQuery): Promise<SeriesPart>
   /** Prometheus text for the followed gate. */
   metrics(): Promise<string>
   close(): Promise<void>
@@ -39,6 +44,7 @@ export function openTelemetry({ server: { revealKeys }, store }: Config, log: Lo
             log.warn('shared statistics unavailable, showing this process only', { error: messageOf(error) }),
         })
       : undefined
+  const outages = new Outages(systemClock)
   const reloads = { changed: 0, unchanged: 0, failed: 0 }
   const timer = setInterval(() => recorder.secondPassed(), 1_000).unref()
   let followed: FluxGate | undefined
@@ -49,9 +55,21 @@ export function openTelemetry({ server: { revealKeys }, store }: Config, log: Lo
       followed = gate
       gate.on('reload', ({ changed, error }) => {
         reloads[error !== null ? 'failed' : changed ? 'changed' : 'unchanged']++
+        if (error === null) outages.end('RULES')
+        else outages.start('RULES', error.message)
       })
-      gate.on('degraded', ({ error }) => log.error('bucket store failed', { error: messageOf(error) }))
-      gate.on('recovered', () => log.info('bucket store recovered'))
+      gate.on('degraded', ({ error }) => {
+        log.error('bucket store failed', { error: messageOf(error) })
+        outages.start('STORE', messageOf(error))
+      })
+      gate.on('recovered', () => {
+        log.info('bucket store recovered')
+        outages.end('STORE')
+      })
+    },
+    async series(query) {
+      const { series } = recorder
+      return { query, ...series.read(query), outages: outages.read(query.since), series: series.names() }
     },
     async metrics() {
       const health = await followed?.health()

@@ -1,5 +1,7 @@
 import type { RuleStore } from '../core/contracts/rule-store.js'
 import type { ShowKey } from '../telemetry/key-digest.js'
+import type { SeriesQuery } from '../telemetry/series/decision-series.js'
+import type { SeriesReport } from '../telemetry/series/report.js'
 import type { Statistics } from '../telemetry/statistics/statistics.js'
 import type { RequiredTokens } from './openapi/openapi.js'
 import type { ServerGate, ServerHealth } from './server-gate.js'
@@ -13,6 +15,8 @@ export interface ApiParts {
   /** The rule store for edits. The gate must load its rules from the same store. */
   readonly rules?: RuleStore | undefined
   readonly statistics?: Statistics | undefined
+  /** Decisions over time, of all processes that share the port. */
+  readonly series?: ((query: SeriesQuery) => Promise<SeriesReport>) | undefined
   /** Prometheus text. */
   readonly metrics?: (() => string | Promise<string>) | undefined
   /** Version, store types and similar facts. Must not contain secrets. */

@@ -5,6 +5,7 @@ import type { RequestContext } from '../core/request-context.js'
 import type { DecisionObserver } from './decision-observer.js'
 import { DurationHistogram } from './duration-histogram.js'
 import { RuleCounters } from './rule-counters.js'
+import { DecisionSeries } from './series/decision-series.js'
 import {
   type DecisionCounts,
   type DecisionSample,
@@ -32,6 +33,7 @@ const kindByCode: Readonly<Record<string, StoreErrorKind>> = {
 export class DecisionRecorder implements DecisionObserver {
   readonly counters = new RuleCounters()
   readonly durations = new DurationHistogram()
+  readonly series: DecisionSeries
   readonly storeErrors: Record<StoreErrorKind, number> = {
     timeout: 0,
     error: 0,
@@ -60,6 +62,7 @@ export class DecisionRecorder implements DecisionObserver {
     this.#random = random
     this.#sinceAt = Math.floor(clock.now())
     this.#totals = this.counters.totals()
+    this.series = new DecisionSeries(clock, this.counters, this.durations)
   }
 
   get isTiming(): boolean {
@@ -67,9 +70,12 @@ export class DecisionRecorder implements DecisionObserver {
   }
 
   decided(decision: Decision, context: RequestContext, durationMs: number): void {
-    this.counters.add(decision)
+    const counted = this.counters.add(decision)
     this.#untilSample--
-    if (durationMs >= 0) this.#time(durationMs)
+    if (durationMs >= 0) {
+      this.#time(durationMs)
+      counted.durations.observe(durationMs, 1)
+    }
     if (this.#untilSample <= 0) this.#sample(decision, context)
   }
 
@@ -105,6 +111,7 @@ export class DecisionRecorder implements DecisionObserver {
       shadowDenied: now.shadowDenied - before.shadowDenied,
     })
     if (this.#seconds.length > keptSeconds) this.#seconds.shift()
+    this.series.secondPassed()
   }
 
   summary(): StatisticsSummary {

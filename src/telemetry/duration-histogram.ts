@@ -8,9 +8,13 @@ const boundsMs = durationBounds.map((seconds) => seconds * 1_000)
 
 /** A histogram of decision durations. */
 export class DurationHistogram {
-  /** The last count is for durations above all bounds. */
   readonly #counts: number[] = new Array(boundsMs.length + 1).fill(0)
   #sumMs = 0
+
+  /** The counts by bucket, not cumulative and not copied. The last one is for durations above all bounds. */
+  get counts(): readonly number[] {
+    return this.#counts
+  }
 
   /** Adds `weight` decisions with this duration. */
   observe(durationMs: number, weight: number): void {

@@ -1,11 +1,21 @@
 import type { Decision } from '../core/decision.js'
+import { DurationHistogram } from './duration-histogram.js'
 import type { DecisionCounts, RuleCounts } from './statistics/statistics.js'
 
-interface Row extends RuleCounts {
+/** The counts of one rule. The object lives as long as the counters. */
+export interface CountedRule extends RuleCounts {
+  /** The decisions made without the shared store. */
+  readonly degraded: number
+  /** The durations of the timed decisions. */
+  readonly durations: DurationHistogram
+}
+
+interface Row extends CountedRule {
   allowed: number
   delayed: number
   denied: number
   shadowDenied: number
+  degraded: number
   /** The next row with the same rule id in another rule set. */
   next: Row | undefined
 }
@@ -33,7 +43,8 @@ export class RuleCounters {
     this.#most = most
   }
 
-  add(decision: Decision): void {
+  /** Returns the counts of the deciding rule. */
+  add(decision: Decision): CountedRule {
     let row = this.#last
     if (row === undefined || row.ruleId !== decision.ruleId || row.ruleSetId !== decision.ruleSetId) {
       row = this.#row(decision.reason === 'NO_RULE_SET' ? null : decision.ruleSetId, decision.ruleId)
@@ -42,13 +53,29 @@ export class RuleCounters {
     if (!decision.allowed) row.denied++
     else if (decision.delayMs > 0) row.delayed++
     else row.allowed++
-    if (decision.degraded) this.degraded++
+    if (decision.degraded) {
+      this.degraded++
+      row.degraded++
+    }
     // A decision with one band and a deciding rule has no shadow rejection.
     if (decision.bands.length > 1 || decision.ruleId === null) this.#addShadows(decision)
+    return row
   }
 
   rows(): RuleCounts[] {
-    return this.#rows.map(({ next: _, ...counts }) => counts)
+    return this.#rows.map(({ ruleSetId, ruleId, allowed, delayed, denied, shadowDenied }) => ({
+      ruleSetId,
+      ruleId,
+      allowed,
+      delayed,
+      denied,
+      shadowDenied,
+    }))
+  }
+
+  /** The current counts, not copied. */
+  counted(): readonly CountedRule[] {
+    return this.#rows
   }
 
   totals(): DecisionCounts & { readonly degraded: number } {
@@ -81,7 +108,9 @@ export class RuleCounters {
   #newRow(ruleSetId: string | null, ruleId: string | null): Row {
     if (this.#rows.length >= this.#most && ruleSetId !== otherRules) return this.#row(otherRules, otherRules)
     const next = this.#byRule.get(ruleId)
-    const row: Row = { ruleSetId, ruleId, allowed: 0, delayed: 0, denied: 0, shadowDenied: 0, next }
+    const durations = new DurationHistogram()
+    const counts = { allowed: 0, delayed: 0, denied: 0, shadowDenied: 0, degraded: 0 }
+    const row: Row = { ruleSetId, ruleId, ...counts, durations, next }
     this.#byRule.set(ruleId, row)
     this.#rows.push(row)
     return row

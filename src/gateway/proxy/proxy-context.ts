@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { ipIdentity } from '../../core/keys/ip-address.js'
+import { traceIdOf } from '../../core/matching/trace-id.js'
 import type { Answer } from '../../http/connections/raw-answer.js'
-import { traceIdOf } from '../../http/trace-id.js'
 import { type AccessEntry, loggedDecision, loggedPath } from '../access-log.js'
 import { upstreamHeaders, upstreamPath } from '../headers/request-head.js'
 import { relayedHeaders } from '../headers/response-headers.js'

@@ -7,6 +7,8 @@ interface Message {
   readonly exchange: 'REQUEST' | 'ASK' | 'ANSWER' | 'RESULT'
   readonly topic: string
   readonly id: string
+  /** The argument of the request, passed on to the workers. */
+  readonly query?: unknown
   readonly values?: readonly unknown[]
 }
 
@@ -40,12 +42,12 @@ export class WorkerCollector {
     return true
   }
 
-  #begin(asker: Worker, { topic, id: requested }: Message): void {
+  #begin(asker: Worker, { topic, id: requested, query }: Message): void {
     const id = `${asker.id}:${requested}`
     const workers = this.#workers()
     const timer = setTimeout(() => this.#end(topic, id), timeoutMs).unref()
     this.#rounds.set(roundOf(topic, id), { asker, values: [], missing: workers.length, timer })
-    for (const worker of workers) sendToWorker(worker, { exchange: 'ASK', topic, id } satisfies Message)
+    for (const worker of workers) sendToWorker(worker, { exchange: 'ASK', topic, id, query } satisfies Message)
   }
 
   #collect({ topic, id, values = [] }: Message): void {
@@ -74,17 +76,17 @@ export class WorkerCollector {
 const roundOf = (topic: string, id: string): string => `${topic} ${id}`
 
 /** The side of a worker: combines the values of all workers. Falls back to its own value if the primary does not answer. */
-export function collectFromWorkers<T>(
+export function collectFromWorkers<T, Result = T, Query = void>(
   topic: string,
-  own: () => Promise<T>,
-  combine: (values: readonly T[]) => T,
-): () => Promise<T> {
+  own: (query: Query) => Promise<T>,
+  combine: (values: readonly T[]) => Result,
+): (query: Query) => Promise<Result> {
   let last = 0
   const pending = new Map<string, (values: readonly T[]) => void>()
   const send = (message: Message): void => sendToPrimary(message)
-  const answer = async (id: string): Promise<void> => {
+  const answer = async (id: string, query: Query): Promise<void> => {
     // A worker whose value fails is left out, like one that does not answer.
-    const values = await own().then(
+    const values = await own(query).then(
       (value) => [value],
       () => [],
     )
@@ -92,11 +94,11 @@ export function collectFromWorkers<T>(
   }
   process.on('message', (message: unknown) => {
     if (!isMessage(message) || message.topic !== topic) return
-    const { exchange, id, values = [] } = message
-    if (exchange === 'ASK') void answer(id)
+    const { exchange, id, query, values = [] } = message
+    if (exchange === 'ASK') void answer(id, query as Query)
     if (exchange === 'RESULT') pending.get(id)?.(values as readonly T[])
   })
-  return async () => {
+  return async (query) => {
     const id = String(++last)
     const values = await new Promise<readonly T[]>((resolve) => {
       const timer = setTimeout(resolve, 2 * timeoutMs, []).unref()
@@ -104,9 +106,9 @@ export function collectFromWorkers<T>(
         clearTimeout(timer)
         resolve(all)
       })
-      send({ exchange: 'REQUEST', topic, id })
+      send({ exchange: 'REQUEST', topic, id, query })
     })
     pending.delete(id)
-    return values.length === 0 ? own() : combine(values)
+    return combine(values.length === 0 ? [await own(query)] : values)
   }
 }

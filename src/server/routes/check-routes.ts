@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import type { Decision } from '../../core/decision.js'
 import type { CheckOptions } from '../../core/handler.js'
 import type { RequestContext } from '../../core/request-context.js'
@@ -33,8 +34,8 @@ export function checkRoutes(gate: ServerGate): Route[] {
       responses: {
         200: { description: 'The decision, allowed or rejected.', schema: decisionSchema, headers: warningHeader },
       },
-      handle({ body }) {
-        const decision = decide(gate, body)
+      handle({ body, headers }) {
+        const decision = decide(gate, body, traceHeaders(headers))
         const warning = unknownMembers(body)
         if (warning !== undefined) return warned(gate, warning, decision, ok)
         return decision instanceof Promise ? decision.then(ok) : ok(decision)
@@ -121,8 +122,8 @@ async function warned<T>(
 const asciiText = (text: string): string =>
   text.replaceAll(/[^ -~]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`)
 
-function decide(gate: ServerGate, body: CheckBody): Decision | Promise<Decision> {
-  const context = contextOf(body)
+function decide(gate: ServerGate, body: CheckBody, trace?: RequestContext['headers']): Decision | Promise<Decision> {
+  const context = contextOf(body, trace)
   const options: CheckOptions = {
     ruleSetId: body.ruleSetId ?? undefined,
     permits: body.permits ?? undefined,
@@ -131,8 +132,13 @@ function decide(gate: ServerGate, body: CheckBody): Decision | Promise<Decision>
   return gate.decide(context, options)
 }
 
+/** The trace headers of the call itself, for statistics; undefined without any. */
+function traceHeaders({ traceparent, 'x-trace-id': traceId }: IncomingHttpHeaders): RequestContext['headers'] {
+  return traceparent === undefined && traceId === undefined ? undefined : { traceparent, 'x-trace-id': traceId }
+}
+
 /** Lists the members explicitly, so that no unknown member of the body enters the context. */
-export function contextOf(body: RefundBody): RequestContext {
+export function contextOf(body: RefundBody, trace?: RequestContext['headers']): RequestContext {
   return {
     key: body.key ?? undefined,
     clientIp: body.clientIp ?? undefined,
@@ -140,7 +146,7 @@ export function contextOf(body: RefundBody): RequestContext {
     apiKey: body.apiKey ?? undefined,
     method: body.method?.toUpperCase(),
     path: body.path ?? body.endpoint ?? undefined,
-    headers: (body.headers ?? undefined) as RequestContext['headers'],
+    headers: (body.headers ?? trace) as RequestContext['headers'],
     attributes: body.attributes ?? undefined,
   }
 }

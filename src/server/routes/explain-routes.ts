@@ -3,9 +3,12 @@ import type { ShowKey } from '../../telemetry/key-digest.js'
 import type { ApiParts } from '../parts.js'
 import { json, type Route, route } from '../request/route.js'
 import { explainSchema, explanationSchema } from '../schemas/explain-schema.js'
+import { rejectionQuerySchema, rejectionsSchema } from '../schemas/rejection-schema.js'
 import { contextOf } from './check-routes.js'
+import { pastRejections } from './past-rejections.js'
 
-export function explainRoutes({ gate, showKey }: ApiParts): Route[] {
+export function explainRoutes(parts: ApiParts): Route[] {
+  const { gate, showKey } = parts
   return [
     route({
       method: 'POST',
@@ -26,6 +29,17 @@ export function explainRoutes({ gate, showKey }: ApiParts): Route[] {
         }
         return json(shown(await gate.explain(contextOf(body), options), showKey))
       },
+    }),
+    route({
+      method: 'POST',
+      path: '/api/ratelimit/explain/rejection',
+      name: 'explainRejection',
+      summary: 'Find past rejections by the RateLimit header of the response, the trace ID, or both.',
+      group: 'Decisions',
+      access: 'ADMIN',
+      body: rejectionQuerySchema,
+      responses: { 200: { description: 'The limits of that name, and the rejections.', schema: rejectionsSchema } },
+      handle: async ({ body }) => json(await pastRejections(parts, body)),
     }),
   ]
 }

@@ -3,9 +3,10 @@ import { described } from '../../validation/kind.js'
 import { boolean, boundedText, oneOf } from '../../validation/kinds.js'
 import { object } from '../../validation/structures.js'
 import type { ApiParts } from '../parts.js'
-import { ApiProblem } from '../request/api-problem.js'
+import { ApiProblem, invalidRequest } from '../request/api-problem.js'
 import { json, type Route, route } from '../request/route.js'
 import { defaultLimit, pageParameters } from '../schemas/common-schemas.js'
+import { seriesQuerySchema, seriesSchema } from '../schemas/series-schema.js'
 import { keysSchema, recentSchema, summarySchema } from '../schemas/statistics-schemas.js'
 
 const group = 'Statistics'
@@ -24,6 +25,23 @@ export function statisticsRoutes(parts: ApiParts): Route[] {
       access,
       responses: { 200: { description: 'The counts.', schema: summarySchema } },
       handle: async () => json(await statisticsOf(parts).summary()),
+    }),
+    route({
+      method: 'GET',
+      path: '/api/stats/series',
+      name: 'series',
+      summary: 'Get decisions and latency over time: in total, of a rule set or of a rule.',
+      description:
+        'Covers 15 minutes by second or 24 hours by minute, of all workers of this server. Only completed intervals are returned.',
+      group,
+      access,
+      query: seriesQuerySchema,
+      responses: { 200: { description: 'The series.', schema: seriesSchema } },
+      async handle({ query: { resolution = '1s', ruleSetId, ruleId, since } }) {
+        if (ruleId !== undefined && ruleSetId === undefined) throw invalidRequest('ruleId', 'requires `ruleSetId`')
+        if (parts.series === undefined) throw notCollected()
+        return json(await parts.series({ resolution, ruleSetId, ruleId, since }))
+      },
     }),
     route({
       method: 'GET',
@@ -68,15 +86,25 @@ export function statisticsRoutes(parts: ApiParts): Route[] {
       summary: 'List the latest decisions. Sampled under high load.',
       group,
       access,
-      query: object({}, { limit }),
+      query: object(
+        {},
+        {
+          limit,
+          allowed: described(boolean, 'Only allowed or only rejected decisions. Rejections are kept longer.'),
+          traceId: described(boundedText(1, 128), 'Only decisions of requests with this trace ID.'),
+        },
+      ),
       responses: { 200: { description: 'The decisions.', schema: recentSchema } },
-      handle: async ({ query: { limit = defaultLimit } }) =>
-        json({ decisions: await statisticsOf(parts).recent({ limit }) }),
+      handle: async ({ query: { limit = defaultLimit, allowed, traceId } }) =>
+        json({ decisions: await statisticsOf(parts).recent({ limit, allowed, traceId }) }),
     }),
   ]
 }
 
 function statisticsOf({ statistics }: ApiParts): Statistics {
   if (statistics !== undefined) return statistics
-  throw new ApiProblem('FLUXGATE_NOT_SUPPORTED', 'This server is not configured to collect statistics.')
+  throw notCollected()
 }
+
+const notCollected = (): ApiProblem =>
+  new ApiProblem('FLUXGATE_NOT_SUPPORTED', 'This server is not configured to collect statistics.')

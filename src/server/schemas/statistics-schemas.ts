@@ -61,11 +61,14 @@ const recentDecision = {
   at,
   method: textOrNull(),
   path: textOrNull(),
+  traceId: textOrNull('From `traceparent` or `X-Trace-Id`.'),
   weight: number(1, 'Number of decisions that this sample represents.'),
 }
 
+export const recentDecisionSchema = object(recentDecision, {}, { title: 'RecentDecision', ...open })
+
 export const recentSchema = object(
-  { decisions: listOf(object(recentDecision, {}, open), 'Newest first.') },
+  { decisions: listOf(recentDecisionSchema, 'Newest first.') },
   {},
   { title: 'RecentDecisions', ...open },
 )

@@ -1,9 +1,10 @@
 import type { Clock } from '../../core/clock.js'
 import { isLongKey, ownText } from '../../core/keys/bounded-key.js'
+import { traceIdOf } from '../../core/matching/trace-id.js'
 import type { DecisionRecorder } from '../decision-recorder.js'
 import type { ShowKey } from '../key-digest.js'
 import { FrequentKeys, type KeyEntry } from './frequent-keys.js'
-import type { DecisionSample, KeyCount, RecentDecision, Statistics } from './statistics.js'
+import type { DecisionSample, KeyCount, RecentDecision, RecentQuery, Statistics } from './statistics.js'
 
 export interface LocalStatisticsOptions {
   readonly recorder: DecisionRecorder
@@ -24,9 +25,8 @@ export class LocalStatistics implements Statistics {
   readonly #options: LocalStatisticsOptions
   readonly #keys: FrequentKeys
   readonly #denied: FrequentKeys
-  /** A ring buffer. Keys are formatted when they are read, which is cheaper; only long keys are formatted at once. */
-  readonly #recent: { readonly decision: RecentDecision; readonly isFormatted: boolean }[] = []
-  #next = 0
+  readonly #recent = new RecentRing()
+  readonly #rejected = new RecentRing()
 
   constructor(options: LocalStatisticsOptions) {
     this.#options = options
@@ -62,10 +62,11 @@ export class LocalStatistics implements Statistics {
     return entries.slice(0, limit).map(this.#shown)
   }
 
-  async recent({ limit }: Parameters<Statistics['recent']>[0]): Promise<readonly RecentDecision[]> {
-    const newestFirst = [...this.#recent.slice(this.#next), ...this.#recent.slice(0, this.#next)].reverse()
+  async recent({ limit, ...query }: RecentQuery): Promise<readonly RecentDecision[]> {
+    const ring = query.allowed === false ? this.#rejected : this.#recent
+    const found = ring.newestFirst().filter(({ decision }) => isWanted(decision, query))
     const { showKey } = this.#options
-    return newestFirst.slice(0, limit).map(({ decision, isFormatted }) => ({
+    return found.slice(0, limit).map(({ decision, isFormatted }) => ({
       ...decision,
       key: decision.key === null || isFormatted ? decision.key : showKey(decision.key),
     }))
@@ -76,8 +77,9 @@ export class LocalStatistics implements Statistics {
     const { ruleSetId, ruleId, key, allowed } = decision
     const { showKey } = this.#options
     const isFormatted = key !== null && isLongKey(key)
-    this.#recent[this.#next] = { decision: recentDecision(sample, isFormatted ? showKey : ownText), isFormatted }
-    this.#next = (this.#next + 1) % maxRecent
+    const entry = { decision: recentDecision(sample, isFormatted ? showKey : ownText), isFormatted }
+    this.#recent.add(entry)
+    if (!allowed) this.#rejected.add(entry)
     if (key === null) return
     const id = { ruleSetId, ruleId, key }
     this.#keys.add(id, !allowed, weight, at)
@@ -95,6 +97,29 @@ export class LocalStatistics implements Statistics {
     lastAt,
   })
 }
+
+/** Keys are formatted when they are read, which is cheaper; only long keys are formatted at once. */
+interface RecentEntry {
+  readonly decision: RecentDecision
+  readonly isFormatted: boolean
+}
+
+class RecentRing {
+  readonly #entries: RecentEntry[] = []
+  #next = 0
+
+  add(entry: RecentEntry): void {
+    this.#entries[this.#next] = entry
+    this.#next = (this.#next + 1) % maxRecent
+  }
+
+  newestFirst(): RecentEntry[] {
+    return [...this.#entries.slice(this.#next), ...this.#entries.slice(0, this.#next)].reverse()
+  }
+}
+
+export const isWanted = (decision: RecentDecision, { allowed, traceId }: Omit<RecentQuery, 'limit'>): boolean =>
+  (allowed === undefined || decision.allowed === allowed) && (traceId === undefined || decision.traceId === traceId)
 
 /** The shown part of a decision. Values from the client are truncated, and the query is removed because it may contain a token. */
 export function recentDecision({ decision, context, at, weight }: DecisionSample, showKey: ShowKey): RecentDecision {
@@ -114,6 +139,7 @@ export function recentDecision({ decision, context, at, weight }: DecisionSample
     retryAfterMs,
     degraded,
     method: method?.slice(0, 32) ?? null,
+    traceId: traceIdOf(context.headers) ?? null,
     path: path === undefined ? null : ownText(path.slice(0, maxPathLength).replace(/[?#].*/s, '')),
     weight,
   }

@@ -48,7 +48,9 @@ export class PendingCounts {
 
   add(sample: DecisionSample): void {
     const { ruleSetId, ruleId, key, allowed } = sample.decision
-    if (this.#decisions.length < maxDecisions) this.#decisions.push(sample)
+    // Rejections have room of their own, so that allowed decisions do not displace them.
+    if (this.#decisions.length < maxDecisions || (!allowed && this.#decisions.length < 2 * maxDecisions))
+      this.#decisions.push(sample)
     if (key === null) return
     const name = `${ruleSetId}\n${ruleId}\n${boundedKey(key)}`
     let entry = this.#keys.get(name)

@@ -7,10 +7,11 @@ import { within } from '../../redis/client/within.js'
 import { endOfPrefix, textBytes } from '../../redis/search-index/ordered-bytes.js'
 import type { DecisionRecorder } from '../decision-recorder.js'
 import { keyDigest, showKey } from '../key-digest.js'
+import { isWanted, maxRecent } from './local-statistics.js'
 import { flushScript, readScript } from './lua/scripts.generated.js'
 import { type CountBatch, PendingCounts, parseName } from './pending-counts.js'
 import { parseSummary } from './shared-summary.js'
-import type { KeyCount, RecentDecision, Statistics, StatisticsSummary } from './statistics.js'
+import type { KeyCount, RecentDecision, RecentQuery, Statistics, StatisticsSummary } from './statistics.js'
 
 export interface SharedStatisticsOptions {
   readonly connection: RedisConnection
@@ -94,11 +95,22 @@ export class SharedStatistics implements Statistics {
     )
   }
 
-  recent({ limit }: { readonly limit: number }): Promise<readonly RecentDecision[]> {
+  recent(query: RecentQuery): Promise<readonly RecentDecision[]> {
+    const { limit, allowed, traceId } = query
+    const isFiltered = traceId !== undefined || allowed === true
+    const list = allowed === false ? 'REJECTED' : 'RECENT'
     return this.#ask<readonly RecentDecision[]>(
-      async () =>
-        (await this.#read('RECENT', limit)).map((text) => this.#shown<RecentDecision>(JSON.parse(String(text)))),
-      (local) => local.recent({ limit }),
+      async () => {
+        const texts = await this.#read(list, isFiltered ? maxRecent : limit)
+        // Processes of older versions store no trace ID.
+        const decisions = texts.map((text): RecentDecision => {
+          const decision = JSON.parse(String(text)) as RecentDecision
+          return { ...decision, traceId: decision.traceId ?? null }
+        })
+        const wanted = isFiltered ? decisions.filter((decision) => isWanted(decision, query)) : decisions
+        return wanted.slice(0, limit).map((decision) => this.#shown(decision))
+      },
+      (local) => local.recent(query),
     )
   }
 

@@ -69,8 +69,18 @@ export interface RecentDecision
   readonly at: number
   readonly method: string | null
   readonly path: string | null
+  /** The trace ID of the request, from `traceparent` or `X-Trace-Id`. */
+  readonly traceId: string | null
   /** The number of decisions that this one represents; 1 unless decisions are sampled. */
   readonly weight: number
+}
+
+/** Selects recent decisions. */
+export interface RecentQuery {
+  readonly limit: number
+  /** Only allowed, or only rejected ones. */
+  readonly allowed?: boolean | undefined
+  readonly traceId?: string | undefined
 }
 
 /** Asynchronous, because the data may be shared by several processes. Callers may keep and modify the results. */
@@ -82,8 +92,8 @@ export interface Statistics {
   keys(query: { readonly prefix: string; readonly limit: number }): Promise<readonly KeyCount[]>
   /** A random sample of different, recently seen keys. */
   sample(query: { readonly limit: number }): Promise<readonly KeyCount[]>
-  /** Newest first. */
-  recent(query: { readonly limit: number }): Promise<readonly RecentDecision[]>
+  /** Newest first. Rejections are kept longer than allowed decisions. */
+  recent(query: RecentQuery): Promise<readonly RecentDecision[]>
 }
 
 /** A sampled decision that represents `weight` decisions. */

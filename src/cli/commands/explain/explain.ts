@@ -1,13 +1,16 @@
 import { Command, Option } from 'commander'
 import type { Explanation } from '../../../core/explain/explanation.js'
 import { omitUndefined } from '../../../core/omit-undefined.js'
+import type { PastRejections } from '../../../server/routes/past-rejections.js'
 import { exitStatus } from '../../exit-status.js'
+import { UsageError } from '../../failure.js'
 import { withLocalGate } from '../../local-gate.js'
 import { wholeNumber } from '../../options/option-values.js'
 import { contextOf, type RequestOptions, withRequestOptions } from '../../options/request-options.js'
 import { configOption, ruleSetOption } from '../../options/shared-options.js'
 import { paintFor, print, printJson } from '../../output/output.js'
 import { serverClient } from '../../server-client.js'
+import { rejectionLines } from './past.js'
 import { explanationLines } from './report.js'
 
 interface ExplainCommandOptions extends RequestOptions {
@@ -17,6 +20,8 @@ interface ExplainCommandOptions extends RequestOptions {
   readonly ruleSet?: string
   readonly permits?: number
   readonly limit?: number
+  readonly ratelimit?: string
+  readonly traceId?: string
   readonly json?: true
 }
 
@@ -26,6 +31,8 @@ Examples:
       show which rules apply to a request, and which condition excludes the others
   $ fluxgate explain --server http://127.0.0.1:8090 --user ann --path /api/orders
       the same with the rules and the buckets of a running server
+  $ fluxgate explain --server http://127.0.0.1:8090 --ratelimit '"reads.per-minute";r=0;t=12' --trace-id 4bf92f35
+      find a past rejection by the RateLimit header of its response and its trace ID
   $ fluxgate explain --rules rules.yaml --path /login --json | jq '.rules[] | select(.status == "MATCHED")'
 
 Charges nothing. Exit status: 0 allowed, 1 rejected, 2 no decision could be made.
@@ -52,18 +59,34 @@ export function explainCommand(): Command {
         wholeNumber(0, 100_000),
       ),
     )
+    .option('--ratelimit <header>', 'find past rejections by the RateLimit header of the response (with --server)')
+    .option('--trace-id <id>', 'find past rejections by the trace ID of the request (with --server)')
     .option('--json', 'print the explanation as JSON')
     .addHelpText('after', examples)
     .action(explain)
 }
 
 async function explain(options: ExplainCommandOptions): Promise<void> {
+  if (options.ratelimit !== undefined || options.traceId !== undefined) return explainPast(options)
   const explanation = await (options.server === undefined
     ? explainLocally(options)
     : askServer(options, options.server))
   process.exitCode = explanation.decision.allowed ? exitStatus.ok : exitStatus.negative
   if (options.json) printJson(explanation)
   else for (const line of explanationLines(explanation, Date.now(), paintFor(process.stdout))) print(line)
+}
+
+/** Past rejections are known to a server only. Exit status 1 if there are none. */
+async function explainPast(options: ExplainCommandOptions): Promise<void> {
+  const { server, ratelimit, traceId, ruleSet: ruleSetId } = options
+  if (server === undefined)
+    throw new UsageError('--ratelimit and --trace-id require --server: the server has the recent rejections.')
+  const client = serverClient(server, ['FLUXGATE_ADMIN_TOKEN'])
+  const body = omitUndefined({ ratelimit, traceId, ruleSetId })
+  const found = (await client.request('POST', '/api/ratelimit/explain/rejection', { body })).body as PastRejections
+  process.exitCode = found.rejections.length > 0 ? exitStatus.ok : exitStatus.negative
+  if (options.json) printJson(found)
+  else for (const line of rejectionLines(found, paintFor(process.stdout))) print(line)
 }
 
 function explainLocally(options: ExplainCommandOptions): Promise<Explanation> {

@@ -68,9 +68,19 @@ if key_args > 0 then
   call('PEXPIRE', base .. 'names', keep_minutes)
 end
 
+local rejected = 0
 for _ = 1, decision_args do
   call('LPUSH', base .. 'recent', ARGV[at])
+  -- Rejections have a list of their own, so that allowed decisions do not displace them.
+  if string.find(ARGV[at], '"allowed":false', 1, true) then
+    call('LPUSH', base .. 'rejected', ARGV[at])
+    rejected = rejected + 1
+  end
   at = at + 1
+end
+if rejected > 0 then
+  call('LTRIM', base .. 'rejected', 0, most_recent - 1)
+  call('PEXPIRE', base .. 'rejected', keep_minutes)
 end
 if decision_args > 0 then
   call('LTRIM', base .. 'recent', 0, most_recent - 1)

@@ -2,9 +2,9 @@
 --
 -- KEYS   1 `<base>:totals`, as in flush.lua
 -- ARGV   1 now in milliseconds, or '' for the server's time
---        2 query: SUMMARY, TOP, KEYS, SAMPLE or RECENT  3 limit
+--        2 query: SUMMARY, TOP, KEYS, SAMPLE, RECENT or REJECTED  3 limit
 --        4 TOP: requests or denied; KEYS: minimum as in ZRANGEBYLEX  5 KEYS: maximum  6 KEYS: the prefix
--- result SUMMARY: { now, totals, seconds of each minute }, with alternating fields and counts; RECENT: texts, newest first;
+-- result SUMMARY: { now, totals, seconds of each minute }, with alternating fields and counts; RECENT, REJECTED: texts, newest first;
 --        others: name, requests, rejections and time last seen of each key
 --
 -- The weight of a minute halves every five minutes. The sum of the minutes is cached for two seconds, so that frequent queries
@@ -79,6 +79,7 @@ local function found_by_prefix()
 end
 
 if what == 'RECENT' then return call('LRANGE', base .. 'recent', 0, limit - 1) end
+if what == 'REJECTED' then return call('LRANGE', base .. 'rejected', 0, limit - 1) end
 if what == 'TOP' then return rows_of(call('ZREVRANGE', sum_of(ARGV[4]), 0, limit - 1)) end
 if what == 'KEYS' then return rows_of(found_by_prefix()) end
 if what == 'SAMPLE' then return rows_of(call('ZRANDMEMBER', base .. 'live', limit)) end

@@ -1,6 +1,6 @@
 /** Generated from flush.lua, read.lua by scripts/assemble-lua.mjs; do not edit. */
 export const flushScript = {
-  sha: '27199daafb1e63acdce52d1d6b804be3024e84cf',
+  sha: '74736da5b2920ad06632b0c59a2aa7cf78fbb743',
   source: `local call = redis.call
 local base = string.sub(KEYS[1], 1, -7)
 local now = tonumber(ARGV[1])
@@ -54,9 +54,18 @@ if excess > 0 then forget(call('ZRANGE', base .. 'live', 0, excess - 1)) end
 call('PEXPIRE', base .. 'live', keep_minutes)
 call('PEXPIRE', base .. 'names', keep_minutes)
 end
+local rejected = 0
 for _ = 1, decision_args do
 call('LPUSH', base .. 'recent', ARGV[at])
+if string.find(ARGV[at], '"allowed":false', 1, true) then
+call('LPUSH', base .. 'rejected', ARGV[at])
+rejected = rejected + 1
+end
 at = at + 1
+end
+if rejected > 0 then
+call('LTRIM', base .. 'rejected', 0, most_recent - 1)
+call('PEXPIRE', base .. 'rejected', keep_minutes)
 end
 if decision_args > 0 then
 call('LTRIM', base .. 'recent', 0, most_recent - 1)
@@ -66,7 +75,7 @@ return 1`,
 }
 
 export const readScript = {
-  sha: '66e29b57274278f03ab0f7314eb451cee5a97c1f',
+  sha: '719bad17a3a7f20b2bf5985157d2b1b8262420d0',
   source: `local call = redis.call
 local base = string.sub(KEYS[1], 1, -7)
 local now = tonumber(ARGV[1])
@@ -131,6 +140,7 @@ while #found > limit do found[#found] = nil end
 return found
 end
 if what == 'RECENT' then return call('LRANGE', base .. 'recent', 0, limit - 1) end
+if what == 'REJECTED' then return call('LRANGE', base .. 'rejected', 0, limit - 1) end
 if what == 'TOP' then return rows_of(call('ZREVRANGE', sum_of(ARGV[4]), 0, limit - 1)) end
 if what == 'KEYS' then return rows_of(found_by_prefix()) end
 if what == 'SAMPLE' then return rows_of(call('ZRANDMEMBER', base .. 'live', limit)) end

@@ -1,7 +1,8 @@
-import type { IncomingHttpHeaders } from 'node:http'
+import type { RequestContext } from '../request-context.js'
 
 /** The trace ID of `traceparent` (W3C Trace Context) or else of `X-Trace-Id`, which connects log lines of several processes. */
-export function traceIdOf(headers: IncomingHttpHeaders): string | undefined {
+export function traceIdOf(headers: RequestContext['headers']): string | undefined {
+  if (headers === undefined || headers === null) return undefined
   const parent = headers.traceparent
   const [, id] = typeof parent === 'string' ? (/^(?!ff)[\da-f]{2}-([\da-f]{32})-/.exec(parent) ?? []) : []
   if (id !== undefined && !/^0+$/.test(id)) return id

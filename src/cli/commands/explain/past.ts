@@ -1,0 +1,23 @@
+import type { PastRejections } from '../../../server/routes/past-rejections.js'
+import { formatDuration } from '../../output/format-duration.js'
+import type { Paint } from '../../output/output.js'
+
+/** The limits that a RateLimit header names, and the rejections that match. */
+export function rejectionLines({ policies, rejections }: PastRejections, paint: Paint): string[] {
+  const lines = policies.map(
+    ({ ruleSetId, ruleId, band, limit, windowMs }) =>
+      `${paint('bold', `${ruleId} · ${band}`)} of rule set ${ruleSetId}: ${limit} per ${formatDuration(windowMs)}`,
+  )
+  for (const one of rejections) {
+    const { at, ruleId, band, limit, remaining, retryAfterMs, reason, method, path, key, traceId } = one
+    const rule = [ruleId, band].filter((part) => part !== null).join(' · ')
+    const used = limit < 0 ? reason : `${limit - Math.max(0, remaining)} of ${limit} used`
+    const retry = retryAfterMs === null ? 'never succeeds' : `retry in ${formatDuration(retryAfterMs)}`
+    const request = [method, path].filter((part) => part !== null).join(' ')
+    const details = [request, key === null ? '' : `key ${key}`, traceId === null ? '' : `trace ${traceId}`]
+    lines.push(`${new Date(at).toISOString()} rejected by ${rule || reason}: ${used}, ${retry}`)
+    lines.push(`  ${paint('dim', details.filter((part) => part !== '').join(', '))}`)
+  }
+  if (rejections.length === 0) lines.push('No recent rejection matches. The server keeps the latest 500.')
+  return lines
+}
