@@ -1,22 +1,88 @@
 // @ts-check
 /** Bundles the modules in `exports`: a few files load faster than many and use less memory. */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
-import { isAbsolute, join } from 'node:path'
+import { dirname, isAbsolute, join } from 'node:path'
 import { at, Failure, readJson } from './step.mjs'
 
 /** Shared code is in shared chunks, so that every module exists once, as in the sources. */
 export async function bundle(/** @type {string} */ dist) {
   const { rolldown } = await import('rolldown')
   try {
-    const build = await rolldown({ input: entries(dist), platform: 'node', external: isPackage })
+    const build = await rolldown({
+      input: entries(dist),
+      platform: 'node',
+      external: isPackage,
+      plugins: [hideRedisStore],
+    })
     // Code that all seven middlewares share is in one file.
     const codeSplitting = { groups: [{ name: 'common', minShareCount: 7 }] }
     await build.write({ dir: join(dist, 'bundle'), format: 'esm', chunkFileNames: '[name].js', codeSplitting })
     await build.close()
+    await bundleForEdge(dist)
     if (existsSync(join(dist, 'cli', 'main.js'))) await bundleCommand(dist)
   } catch (error) {
     throw new Failure(`${error}\n\nThe modules could not be bundled. See the error above.`)
   }
+}
+
+/**
+ * Hides the lazy import of the Redis store from bundlers of applications, which would otherwise include it in every program and
+ * need ioredis. A call with an argument stays a call: minifiers would insert the value of a constant.
+ *
+ * @type {import('rolldown').Plugin}
+ */
+const hideRedisStore = {
+  name: 'hide-redis-store',
+  transform: {
+    filter: { id: /gate[\\/]redis-store-later\.js$/ },
+    handler(code) {
+      const visible = "import('../stores/redis/redis-store.js')"
+      if (!code.includes(visible)) throw new Error(`redis-store-later.js does not contain ${visible}.`)
+      return code.replace(visible, "load('./redis.js')").concat(hiddenImport)
+    },
+  },
+}
+
+const hiddenImport =
+  '\nconst load = (file) => import(/* webpackIgnore: true */ /* turbopackIgnore: true */ /* @vite-ignore */ file)\n'
+
+/** Builds the entries that have a variant for edge runtimes and browsers. They contain no Redis code and import nothing. */
+async function bundleForEdge(/** @type {string} */ dist) {
+  const { rolldown } = await import('rolldown')
+  const variants = Object.entries(readJson(at('package.json')).exports).filter(([, target]) => target.workerd)
+  const input = Object.fromEntries(
+    variants.map(([subpath, { types }]) => {
+      const name = subpath.replace(/^\.\/?/, '')
+      return [
+        name || 'index',
+        join(dist, name === '' ? 'edge.js' : types.replace('./dist/', '').replace(/\.d\.ts$/, '.js')),
+      ]
+    }),
+  )
+  // Unused imports of Node's modules are removed.
+  const treeshake = { moduleSideEffects: false }
+  const build = await rolldown({
+    input,
+    platform: 'neutral',
+    external: isPackage,
+    treeshake,
+    plugins: [replaceRedisStore],
+  })
+  const { output } = await build.write({ dir: join(dist, 'edge'), format: 'esm', chunkFileNames: '[name].js' })
+  await build.close()
+  const foreign = output.flatMap((file) => ('imports' in file ? file.imports : [])).filter(isPackage)
+  const missing = foreign.filter((id) => !output.some(({ fileName }) => fileName === id))
+  if (missing.length > 0) throw new Error(`The build for edge runtimes imports ${missing.join(', ')}.`)
+}
+
+/** @type {import('rolldown').Plugin} */
+const replaceRedisStore = {
+  name: 'replace-redis-store',
+  resolveId: {
+    filter: { id: /redis-store-later\.js$/ },
+    handler: (id, importer) =>
+      importer && join(dirname(importer), id.replace('redis-store-later.js', 'no-redis-store.js')),
+  },
 }
 
 /** Dependencies that are included in the bundle of the command: opening their 600 files takes half of its startup time. */

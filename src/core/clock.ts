@@ -1,4 +1,3 @@
-import { performance } from 'node:perf_hooks'
 import { FluxGateError } from './errors.js'
 
 /**
@@ -17,15 +16,17 @@ export interface Clock {
 
 export const ticksPerMs = 1000
 
-// Importing `node:process` instead would make Node open all standard streams, which takes as much memory as all algorithms.
-const { hrtime } = process
+// Captured, because fake timers of tests replace the global. Importing `node:process` would make Node open all standard streams.
+const { performance } = globalThis
 
-const [startSeconds, startNanoseconds] = hrtime()
+/** Undefined in edge runtimes. Cloudflare Workers have no time while modules are loaded, and a time origin of 0. */
+const hrtime = performance.timeOrigin > 0 ? globalThis.process?.hrtime : undefined
+
+const epochTicks = (): number => Math.round((performance.timeOrigin + performance.now()) * ticksPerMs)
+
+const [startSeconds, startNanoseconds] = hrtime?.() ?? [0, 0]
 /** The epoch tick at which `hrtime` was 0. */
-const originTicks =
-  Math.round((performance.timeOrigin + performance.now()) * ticksPerMs) -
-  startSeconds * 1_000_000 -
-  ((startNanoseconds / 1000) >>> 0)
+const originTicks = epochTicks() - startSeconds * 1_000_000 - ((startNanoseconds / 1000) >>> 0)
 
 /** The default clock. It reads the wall clock once at process start and is monotonic from then on. */
 export const systemClock: Clock = { now: () => ticks(systemClock) / ticksPerMs }
@@ -33,6 +34,7 @@ export const systemClock: Clock = { now: () => ticks(systemClock) / ticksPerMs }
 /** The current tick. `hrtime` is faster than `performance.now`, which checks its receiver. */
 export function ticks(clock: Clock): number {
   if (clock !== systemClock) return Math.round(clock.now() * ticksPerMs)
+  if (hrtime === undefined) return epochTicks()
   const time = hrtime()
   return originTicks + time[0] * 1_000_000 + ((time[1] / 1000) >>> 0)
 }
@@ -65,7 +67,7 @@ const maxTimerMs = 2 ** 31 - 1
 /** Uses `schedule` of the clock, or else `setTimeout`, repeatedly for waits longer than its limit of 24.8 days. */
 export function schedule(clock: Clock, ms: number, wake: () => void): () => void {
   if (clock.schedule) return clock.schedule(ms, wake)
-  let timer: NodeJS.Timeout
+  let timer: ReturnType<typeof setTimeout>
   const arm = (left: number): void => {
     const slice = Math.min(left, maxTimerMs)
     timer = setTimeout(() => (left > slice ? arm(left - slice) : wake()), Math.ceil(slice))

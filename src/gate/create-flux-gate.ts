@@ -15,6 +15,7 @@ import { announcedByStore } from './generations/announced-by-store.js'
 import { isRuleStore, openRules } from './open-rules.js'
 import { boundedStore, isStore, openStore } from './open-store.js'
 import type { FluxGateOptions } from './options.js'
+import { redisByAddress } from './redis-by-address.js'
 
 /**
  * Creates a gate, which applies rules to requests. Resolves once the rules are loaded and the bucket store is connected. If the
@@ -57,7 +58,7 @@ export async function openGate(input: FluxGateOptions | string, hooks: GateHooks
     if (free !== undefined) opened.push({ close: async () => free() })
     const book = await LoadedRules.open(provider, { clock, requirement })
     const { maxKeys, resilience } = options
-    const store = openStore(options.store, { clock, maxKeys, resilience, openRedis: redisStore })
+    const store = openStore(options.store, { clock, maxKeys, resilience, openRedis: redisByAddress(redisStore) })
     if (!isStore(options.store)) opened.push(store)
     await store.availability?.ready?.()
     if (store.availability?.isConnected === false) onUnreachable(unreachableMessage(store.availability))

@@ -1,18 +1,32 @@
 import type { BucketStore } from '../core/bucket-store.js'
+import { FluxGateError } from '../core/errors.js'
+import { emitWarning } from '../core/runtime/emit-warning.js'
 import type { RedisStore } from '../stores/redis/redis-store.js'
-import type { OpenRedisStore } from './open-store.js'
+import { type OpenRedisStore, redisByAddress } from './redis-by-address.js'
 
 /**
- * A `redisStore` whose module is imported in the background, so that middleware with in-memory buckets never loads the Redis
- * code. Calls wait until the module is loaded. `openStore` validates the address and the options beforehand, so that errors are
- * thrown synchronously.
+ * A `redisStore` whose module is imported in the background, so that limits in memory never load the Redis code. Calls wait
+ * until the module is loaded. The address and the options are validated beforehand, so that errors are thrown
+ * synchronously.
+ *
+ * The build hides the import from bundlers: otherwise the bundle of every program would contain the Redis code, and every build
+ * would need ioredis.
  */
-export const redisStoreLater: OpenRedisStore = (where, options): BucketStore => {
+export const loadRedisStore: OpenRedisStore = (where, options): BucketStore => {
   let store: RedisStore | undefined
-  const loading = import('../stores/redis/redis-store.js').then(({ redisStore }) => {
-    store = redisStore(where, options)
-    return store
-  })
+  const loading = import('../stores/redis/redis-store.js').then(
+    ({ redisStore }) => {
+      store = redisStore(where, options)
+      return store
+    },
+    (cause) => {
+      const error = moduleMissing(cause)
+      emitWarning(error)
+      throw error
+    },
+  )
+  // Reported above, also if there is never a call.
+  loading.catch(() => {})
   const loaded = (): RedisStore | Promise<RedisStore> => store ?? loading
   return {
     charge: async (charges, peek) => (await loaded()).charge(charges, peek),
@@ -26,3 +40,13 @@ export const redisStoreLater: OpenRedisStore = (where, options): BucketStore => 
     availability: { isBounded: true, probe: async () => (await loaded()).probe() },
   }
 }
+
+/** Opens a Redis store by URI or settings. */
+export const redisStoreLater = redisByAddress(loadRedisStore)
+
+const moduleMissing = (cause: unknown): FluxGateError =>
+  new FluxGateError(
+    'FLUXGATE_STORE_MISCONFIGURED',
+    "The Redis store could not be loaded by its URI, because this program is bundled or the runtime cannot load modules. Pass a store: import { redisStore } from 'fluxgate-js/redis' and set store: redisStore(uri).",
+    { cause },
+  )

@@ -1,4 +1,5 @@
 import type { BandDecision, Decision } from '../core/decision.js'
+import { percentEncoded } from '../core/runtime/utf8.js'
 
 /** `standard` is RateLimit and RateLimit-Policy; `legacy` is X-RateLimit-Limit, X-RateLimit-Remaining and X-RateLimit-Reset. */
 export type HeaderChoice = false | 'standard' | 'legacy' | 'both'
@@ -105,9 +106,7 @@ function haveSamePolicy(some: readonly BandDecision[], others: readonly BandDeci
 
 /** A string of RFC 9651, which is printable ASCII. Other characters, possible in rules built in code, are percent-encoded. */
 function quoted(text: string): string {
-  const ascii = text.replaceAll(/[^ -~]/gu, (char) =>
-    [...Buffer.from(char)].map((byte) => `%${byte.toString(16).toUpperCase().padStart(2, '0')}`).join(''),
-  )
+  const ascii = text.replaceAll(/[^ -~]/gu, percentEncoded)
   return `"${ascii.replaceAll(/["\\]/g, '\\$&')}"`
 }
 

@@ -1,4 +1,5 @@
 import type { ErrorCode } from '../core/errors.js'
+import { emitWarning } from '../core/runtime/emit-warning.js'
 
 /** Receives warnings. `console` and most loggers fit. */
 export interface WarningLogger {
@@ -32,7 +33,7 @@ export class Warnings {
     if (this.#logged.has(subject) || this.#logged.size === maxLogged) return
     this.#logged.add(subject)
     const text = `${message} See docs/reference/errors.md.`
-    if (this.#logger === undefined) process.emitWarning(text, { type: 'FluxGateWarning', code })
+    if (this.#logger === undefined) emitWarning(text, { type: 'FluxGateWarning', code })
     else this.#logger.warn(text, { code })
   }
 }

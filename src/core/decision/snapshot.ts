@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import { type BucketGroup, type Charge, newMemo, type RuleCharge } from '../bucket-store.js'
 import { ticksUp } from '../clock.js'
 import { compileKey, type KeyOf, type ScopeKeyOptions } from '../keys/scope-key-resolver.js'
@@ -7,6 +6,7 @@ import type { Match } from '../matching/rule-leaf.js'
 import { isForEveryRequest, matcherSteps, rankedRules } from '../matching/rule-matcher.js'
 import type { MatchedContext, RequestContext } from '../request-context.js'
 import { countsByPath, type Rule, type RuleSet } from '../rule.js'
+import { sha256 } from '../runtime/sha256.js'
 import { eachInSteps, finish, mapInSteps, type Steps } from '../scheduling/steps.js'
 import { compileIsShadow, type IsShadow } from './gradual-enforcement.js'
 
@@ -249,7 +249,7 @@ function bandsDigest({ bands }: Rule, digests: Map<string, string>): string {
     ...(calendar === undefined ? [] : [calendar.unit, calendar.timeZone, calendar.month, calendar.day]),
   ])
   const text = JSON.stringify(definition)
-  const digest = digests.get(text) ?? createHash('sha256').update(text).digest('base64url').slice(0, 12)
+  const digest = digests.get(text) ?? sha256(text, 'base64url').slice(0, 12)
   digests.set(text, digest)
   return digest
 }

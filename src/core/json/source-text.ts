@@ -3,10 +3,12 @@
  * distinguish 1.0 from 1, rounds 12345678901234567890 and moves the member "10" before "b". The source text is therefore kept
  * for each parsed object, and used as long as it still parses to an equal object.
  */
-import { randomBytes } from 'node:crypto'
-import { isDeepStrictEqual } from 'node:util'
+import { builtinModule } from '../runtime/builtin-module.js'
 import type { Steps } from '../scheduling/steps.js'
 import { compactJson, findJsonRanges, type JsonPath } from './json-ranges.js'
+
+/** Undefined in edge runtimes, where no rule documents are parsed. */
+const util = builtinModule('node:util')
 
 const sourceTexts = new WeakMap<object, string>()
 
@@ -94,7 +96,7 @@ export function keepSourceText(value: object, text: string): void {
 /** The source text of an object, if it was kept and still parses to an equal object. */
 export function sourceTextOf(value: unknown): string | undefined {
   const text = typeof value === 'object' && value !== null ? sourceTexts.get(value) : undefined
-  return text !== undefined && isDeepStrictEqual(JSON.parse(text), value) ? text : undefined
+  return text !== undefined && util?.isDeepStrictEqual(JSON.parse(text), value) ? text : undefined
 }
 
 /** True if the value, or a part of it, has a kept source text. */
@@ -133,25 +135,35 @@ export function withSourceTexts(
   layout: Layout = keepLayout,
 ): string {
   const texts: string[] = []
-  const rendered = render(withPlaceholders(value, texts))
-  return texts.length === 0 ? rendered : rendered.replace(placeholders, (_, index) => layout(texts[index] as string))
+  placeholder ??= newPlaceholder()
+  const rendered = render(withPlaceholders(value, texts, placeholder.word))
+  return texts.length === 0
+    ? rendered
+    : rendered.replace(placeholder.pattern, (_, index) => layout(texts[index] as string))
 }
 
-/** Random, so that no document contains it. A plain word in both YAML and JSON. */
-const placeholder = `w${randomBytes(12).toString('hex')}n`
-const placeholders = new RegExp(`"?${placeholder}(\\d+)e"?`, 'g')
+/**
+ * Random, so that no document contains it. A plain word in both YAML and JSON. Created at first use, because Cloudflare Workers
+ * have no random values while modules are loaded.
+ */
+let placeholder: { readonly word: string; readonly pattern: RegExp } | undefined
+
+function newPlaceholder() {
+  const word = `w${crypto.randomUUID().replaceAll('-', '')}n`
+  return { word, pattern: new RegExp(`"?${word}(\\d+)e"?`, 'g') }
+}
 
 /** Returns the value itself if it contains no object with a kept source text. */
-function withPlaceholders(value: unknown, texts: string[]): unknown {
+function withPlaceholders(value: unknown, texts: string[], word: string): unknown {
   if (typeof value !== 'object' || value === null) return value
   const text = sourceTextOf(value)
-  if (text !== undefined) return `${placeholder}${texts.push(text) - 1}e`
+  if (text !== undefined) return `${word}${texts.push(text) - 1}e`
   const before = texts.length
   if (Array.isArray(value)) {
-    const items = value.map((item) => withPlaceholders(item, texts))
+    const items = value.map((item) => withPlaceholders(item, texts, word))
     return texts.length === before ? value : items
   }
-  const members = Object.entries(value).map(([name, member]) => [name, withPlaceholders(member, texts)] as const)
+  const members = Object.entries(value).map(([name, member]) => [name, withPlaceholders(member, texts, word)] as const)
   return texts.length === before ? value : Object.fromEntries(members)
 }
 

@@ -1,5 +1,6 @@
 /** Clients choose keys of any length. Everything that keeps keys in memory keeps these bounded forms of them. */
-import { createHash } from 'node:crypto'
+import { sha256 } from '../runtime/sha256.js'
+import { utf8Length } from '../runtime/utf8.js'
 
 /** Keys with more UTF-8 bytes than this are replaced by a digest. */
 export const longestKey = 128
@@ -11,11 +12,10 @@ const digestMark = '%sha256-'
 
 /** True if the key has more than 128 bytes in UTF-8. */
 export const isLongKey = (key: string): boolean =>
-  key.length > shortKey && (key.length > longestKey || Buffer.byteLength(key) > longestKey)
+  key.length > shortKey && (key.length > longestKey || utf8Length(key) > longestKey)
 
 /** The digest that replaces a long key. */
-export const digestOfKey = (key: string): string =>
-  `${digestMark}${createHash('sha256').update(escapeKeyPart(key)).digest('base64url')}`
+export const digestOfKey = (key: string): string => `${digestMark}${sha256(escapeKeyPart(key), 'base64url')}`
 
 /**
  * Returns the key itself, or its digest if the key is long. Different keys never give the same result, because a short key

@@ -1,5 +1,8 @@
-import { performance } from 'node:perf_hooks'
 import { type Clock, schedule, systemClock, ticks, ticksPerMs } from '../clock.js'
+import { nextTurn } from './next-turn.js'
+
+// Captured, because fake timers of tests replace the global.
+const { performance } = globalThis
 
 export interface Deadline {
   /** In loop time of its `Deadlines`. */
@@ -73,7 +76,7 @@ export class Deadlines {
     this.#readAt = this.#now()
     if (this.#first === undefined) return
     const now = this.#loopTime
-    if (this.#first.expiresAt <= now) setImmediate(() => this.#expire(now))
+    if (this.#first.expiresAt <= now) nextTurn(() => this.#expire(now))
     this.#arm()
   }
 

@@ -1,3 +1,5 @@
+import { nextTurn } from './next-turn.js'
+
 /**
  * Cooperative scheduling, so that work over thousands of rules does not block decisions. Such a task is a generator that
  * yields after each short step. It either runs to completion at once or in slices, between which the event loop runs.
@@ -104,8 +106,8 @@ export class Slicer {
 
 const slicer = new Slicer({
   now: () => performance.now(),
-  // Two calls, because in an I/O callback the first `setImmediate` runs before the event loop polls for I/O again.
-  nextTurn: () => new Promise((resolve) => setImmediate(() => setImmediate(resolve))),
+  // Two calls, because in an I/O callback the first one runs before the event loop polls for I/O again.
+  nextTurn: () => new Promise((resolve) => nextTurn(() => nextTurn(resolve))),
   sliceMs: 5,
 })
 

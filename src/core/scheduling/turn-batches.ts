@@ -1,3 +1,5 @@
+import { nextTurn } from './next-turn.js'
+
 export interface BatchOptions<Item> {
   readonly weightOf: (item: Item) => number
   readonly maxWeight: number
@@ -25,7 +27,7 @@ export class TurnBatches<Item> {
   add(route: number, item: Item): void {
     const { weightOf, maxWeight, send } = this.#options
     // Flushes after all I/O of this turn has been processed.
-    if (this.#pending.size === 0) setImmediate(() => this.#flush())
+    if (this.#pending.size === 0) nextTurn(() => this.#flush())
     const weight = weightOf(item)
     const batch = this.#pending.get(route)
     if (batch !== undefined && batch.weight + weight <= maxWeight) {

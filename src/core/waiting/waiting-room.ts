@@ -1,5 +1,6 @@
 import { type Clock, schedule, ticks, ticksPerMs, ticksUp } from '../clock.js'
 import type { CheckOptions } from '../handler.js'
+import { nextTurn } from '../scheduling/next-turn.js'
 import { IndexedHeap } from './indexed-heap.js'
 import { PendingRefunds } from './pending-refunds.js'
 import { SlotQueues } from './queues/slot-queues.js'
@@ -148,7 +149,7 @@ export class WaitingRoom {
     const now = ticks(this.#clock)
     const timed = slots.map((slot) => ({ slot, dueAt: dueAt(slot, now) }))
     this.#addVacancies(timed)
-    await new Promise((resolve) => setImmediate(resolve))
+    await new Promise<void>((resolve) => nextTurn(resolve))
     this.#giveBackVacancies(timed)
     this.#arm()
   }

@@ -16,12 +16,12 @@ import { StoreFailurePolicy } from '../../handlers/store-failure-policy.js'
 import type { SingleRuleInput } from '../../rules/schema/input.js'
 import { parseRule } from '../../rules/schema/parse-rules.js'
 import { memoryStore } from '../../stores/memory/memory-store.js'
-import { redisStore } from '../../stores/redis/redis-store.js'
 import type { Kind } from '../../validation/kind.js'
 import { abortSignal, anyValue } from '../../validation/kinds.js'
 import { checkArgument } from '../../validation/options.js'
 import { object } from '../../validation/structures.js'
 import { boundedStore, isStore, openStore } from '../open-store.js'
+import { redisStoreLater } from '../redis-store-later.js'
 
 /** Options of `createLimiter`: the fields of a rule, plus the store, the clock and the size of the waiting room. */
 export type LimiterOptions = SingleRuleInput & {
@@ -100,7 +100,7 @@ export function createLimiter(options: LimiterOptions): Limiter {
   })
   const { group, maxWaitTicks, policy, shadow } = ruleCharge
   // Opened last: if a later step threw, the store would never be closed.
-  const store = boundedStore(openStore(storeOption, { clock, openRedis: redisStore }))
+  const store = boundedStore(openStore(storeOption, { clock, openRedis: redisStoreLater }))
   const fallback = new StoreFailurePolicy({ store, localStore: memoryStore({ clock }), room, clock, localShare: 1 })
   const limiter = new RateLimiter(store, room, { fallback })
   let closed = false

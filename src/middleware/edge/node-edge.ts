@@ -14,11 +14,16 @@ export interface NodeRequest {
   /** Express: the complete URL. In a middleware that is mounted at a path, `url` lacks that path. */
   readonly originalUrl?: string | undefined
   readonly headers: EdgeHeaders
-  readonly socket: {
-    readonly remoteAddress?: string | undefined
-    readonly destroyed?: boolean | undefined
-    destroySoon?: (() => void) | undefined
-  }
+  /** Absent in requests that tests and serverless adapters construct. */
+  readonly socket?:
+    | {
+        readonly remoteAddress?: string | undefined
+        readonly destroyed?: boolean | undefined
+        destroySoon?: (() => void) | undefined
+      }
+    | undefined
+  /** The client address, for requests without a socket. */
+  readonly ip?: string | undefined
   readonly httpVersionMajor?: number | undefined
   readonly complete?: boolean | undefined
 }
@@ -50,7 +55,7 @@ interface Emitter {
 /** Caches the remote address on the socket, because Node asks the operating system on each access. */
 const cachedAddress = Symbol('fluxgate.remoteAddress')
 
-type CachingSocket = NodeRequest['socket'] & { [cachedAddress]?: string | undefined }
+type CachingSocket = NonNullable<NodeRequest['socket']> & { [cachedAddress]?: string | undefined }
 
 /** The edge request of a request of `node:http`. `url` and `ip` replace those of the request where the framework has better ones. */
 export class NodeEdge<Response extends NodeResponse = NodeResponse> implements EdgeRequest {
@@ -62,14 +67,17 @@ export class NodeEdge<Response extends NodeResponse = NodeResponse> implements E
   readonly remoteAddress: string | undefined
 
   constructor(request: NodeRequest, response: Response, ip?: string, url?: string) {
-    const socket: CachingSocket = request.socket
+    const socket: CachingSocket | undefined = request.socket
     this.request = request
     this.response = response
     this.method = request.method ?? 'GET'
     this.url = url ?? request.originalUrl ?? request.url ?? '/'
     this.headers = request.headers
-    if (ip === undefined) socket[cachedAddress] ??= socket.remoteAddress
-    this.remoteAddress = ip ?? socket[cachedAddress]
+    if (socket === undefined) this.remoteAddress = ip ?? request.ip
+    else {
+      if (ip === undefined) socket[cachedAddress] ??= socket.remoteAddress
+      this.remoteAddress = ip ?? socket[cachedAddress]
+    }
   }
 
   signal(): AbortSignal {
@@ -84,7 +92,7 @@ export class NodeEdge<Response extends NodeResponse = NodeResponse> implements E
 
   isAborted(): boolean {
     const { headersSent, writableEnded, destroyed, stream } = this.response
-    return headersSent || writableEnded || destroyed || stream?.destroyed || this.request.socket.destroyed || false
+    return headersSent || writableEnded || destroyed || stream?.destroyed || this.request.socket?.destroyed || false
   }
 }
 
@@ -190,7 +198,7 @@ const maxDiscardedBytes = 65_536
  * client loses the response, so the socket is closed gracefully instead. HTTP/2 ends only the stream.
  */
 export function closesConnection({ headers, complete, httpVersionMajor, socket }: NodeRequest): boolean {
-  if (complete || httpVersionMajor !== 1) return false
+  if (complete || httpVersionMajor !== 1 || socket === undefined) return false
   if (headers['transfer-encoding'] === undefined && Number(headers['content-length'] ?? 0) <= maxDiscardedBytes)
     return false
   socket.destroySoon = () => linger(socket as Socket)

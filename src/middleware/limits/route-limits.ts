@@ -1,6 +1,6 @@
-import { createHash } from 'node:crypto'
 import { systemClock } from '../../core/clock.js'
 import { closeOnError } from '../../core/close-on-error.js'
+import { sha256 } from '../../core/runtime/sha256.js'
 import { isStore, openStore } from '../../gate/open-store.js'
 import { redisStoreLater } from '../../gate/redis-store-later.js'
 import type { Guard } from '../../http/guard.js'
@@ -134,8 +134,7 @@ function checkOverrides(overrides: unknown, hasHandler: boolean): void {
 }
 
 /** One rule set per scope, because different scope names may map to the same rule ID. Limits with an explicit ID share a set. */
-const ruleSetOf = ({ identity }: LimitScope): string =>
-  `limit:${createHash('sha256').update(identity).digest('hex').slice(0, 32)}`
+const ruleSetOf = ({ identity }: LimitScope): string => `limit:${sha256(identity, 'hex').slice(0, 32)}`
 
 /** Converts the name of a scope to a rule ID. */
 const idOf = (name: string): string => name.replaceAll(/[^A-Za-z0-9._:-]/g, '.').slice(0, 128)

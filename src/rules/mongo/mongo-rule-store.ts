@@ -47,6 +47,15 @@ export function mongoRuleStore(
   return createRuleStore(new MongoStorage({ connect, disconnect, collection, source, clock }), { clock })
 }
 
+/** In a try block, because bundlers then accept that the optional dependency is missing. */
+async function importDriver() {
+  try {
+    return await import('mongodb')
+  } catch (cause) {
+    throw notInstalled(cause)
+  }
+}
+
 /** Loads the driver on first use, because it is an optional dependency. */
 function targetOfUri(uri: string, requested: string | undefined): MongoTarget {
   const [, hosts, named] = /^mongodb(?:\+srv)?:\/\/(?:[^/]*@)?([^/@?]+)(?:\/([^?]*))?(?:\?.*)?$/.exec(uri) ?? []
@@ -56,9 +65,7 @@ function targetOfUri(uri: string, requested: string | undefined): MongoTarget {
   return {
     name: `MongoDB at ${hosts}, database ${database}`,
     async connect() {
-      const { MongoClient } = await import('mongodb').catch((cause: unknown) => {
-        throw notInstalled(cause)
-      })
+      const { MongoClient } = await importDriver()
       try {
         client ??= new MongoClient(uri, clientOptions(uri))
       } catch (cause) {

@@ -11,6 +11,7 @@ import {
   type OverrideStorage,
   type OverrideTerms,
 } from '../../core/overrides/override-storage.js'
+import { sha256 } from '../../core/runtime/sha256.js'
 import { overriddenGroup } from '../redis/overrides/overridden-group.js'
 
 interface StoredOverride {
@@ -105,7 +106,7 @@ export class MemoryOverrides implements OverrideStorage {
   groupOf(group: BucketGroup, key: string, now: number): BucketGroup {
     const stored = group.hasOverrides ? this.#find(group, key, now / ticksPerMs) : undefined
     if (stored === undefined) return group
-    if (stored.group?.insteadOf !== group) stored.group = overriddenGroup(group, stored.terms)
+    if (stored.group?.insteadOf !== group) stored.group = overriddenGroup(group, stored.terms, limitDigest)
     return stored.group
   }
 
@@ -138,3 +139,7 @@ function firstFrom(sorted: readonly string[], key: string): number {
 
 /** IDs contain no spaces. */
 const nameOf = (ruleSetId: string, ruleId: string): string => `${ruleSetId} ${ruleId}`
+
+/** Identifies the bands and the balance, so that a changed override never meets the state of other bands. */
+const limitDigest = ({ bands, balance }: OverrideTerms): string =>
+  sha256(JSON.stringify([bands, balance]), 'hex').slice(0, 10)

@@ -24,7 +24,7 @@ import { encode } from './encode.js'
 import { consumeScript } from './lua/consume.generated.js'
 import type { Backdate, LastEdit, Lookup, Names, Operation } from './operation.js'
 import { decodeTerms, expiryOf } from './overrides/encoding.js'
-import { OverriddenGroups } from './overrides/overridden-group.js'
+import { OverriddenGroups } from './overrides/overridden-groups.js'
 import {
   LastKnownOverrides,
   type LookupResult,

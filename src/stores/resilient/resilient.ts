@@ -6,6 +6,7 @@ import { FluxGateError, isStoreFailure, isUnsent, messageOf } from '../../core/e
 import { checkRange, longestWaitMs } from '../../core/range.js'
 import { type BreakerOptions, type BreakerState, CircuitBreaker } from '../../core/scheduling/circuit-breaker.js'
 import { Deadlines } from '../../core/scheduling/deadlines.js'
+import { nextTurn } from '../../core/scheduling/next-turn.js'
 
 /** Options of `resilient`. */
 export interface ResilientOptions extends BreakerOptions {
@@ -88,7 +89,7 @@ export function resilient(input: BucketStore, options: ResilientOptions = {}): B
   const lateRefunds: Refund[][] = []
   const refundLate = (charges: readonly Charge[], result: ChargeResult): void => {
     if (!result.granted) return
-    if (lateRefunds.length === 0) setImmediate(sendLateRefunds)
+    if (lateRefunds.length === 0) nextTurn(sendLateRefunds)
     lateRefunds.push(lateRefundsOf(charges, result))
   }
   /** Newest first, because a queue shrinks only from its end. Best effort: permits that are not refunded return by refill. */

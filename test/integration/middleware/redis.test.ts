@@ -3,7 +3,7 @@ import type { RequestListener } from 'node:http'
 import express from 'express'
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
 import type { BucketStore } from '../../../src/core/bucket-store.js'
-import { redisStoreLater } from '../../../src/gate/redis-store-later.js'
+import { loadRedisStore } from '../../../src/gate/redis-store-later.js'
 import { rateLimit as expressLimit } from '../../../src/middleware/express.js'
 import type { SingleLimit } from '../../../src/middleware/limits/create-guard.js'
 import { rateLimit as nodeLimit } from '../../../src/middleware/node.js'
@@ -37,13 +37,13 @@ function nodeApp(limit: SingleLimit): Promise<() => Promise<number>> {
   return asking(limited((_request, response) => void response.end('hello')))
 }
 
-describe('redisStoreLater', () => {
+describe('loadRedisStore', () => {
   const stores: BucketStore[] = []
   afterAll(() => Promise.all(stores.map((store) => store.close())))
   bucketStoreContract(
     it,
     (clock) => {
-      const store = redisStoreLater({ uri }, { prefix: freshPrefix(), clock, timeoutMs: 20_000 })
+      const store = loadRedisStore({ uri }, { prefix: freshPrefix(), clock, timeoutMs: 20_000 })
       stores.push(store)
       return store
     },
@@ -51,7 +51,7 @@ describe('redisStoreLater', () => {
   )
 
   it('can be closed before it has been loaded', async () => {
-    const store = redisStoreLater({ uri })
+    const store = loadRedisStore({ uri })
     await store.close()
     await expect(store.charge([], false)).rejects.toMatchObject({ code: 'FLUXGATE_CLOSED' })
   })

@@ -1,3 +1,5 @@
+import { percentEncoded } from '../../runtime/utf8.js'
+
 /**
  * Gives each character of a path one spelling. Characters that are legal in a segment are decoded. All others are
  * percent-encoded with upper-case digits. A backslash becomes a slash, as in browsers. `%2F` and `%5C` stay encoded. `*` is
@@ -14,7 +16,7 @@ export function canonicalPath(path: string, caseSensitive: boolean): string {
 
 function canonicalCharacter(found: string): string {
   if (found.length === 3) return decodable.get(found.toUpperCase()) ?? found.toUpperCase()
-  return found === '\\' ? '/' : (escapes[found.charCodeAt(0)] ?? encoded(found))
+  return found === '\\' ? '/' : (escapes[found.charCodeAt(0)] ?? percentEncoded(found))
 }
 
 /**
@@ -28,19 +30,15 @@ export function canonicalPattern(pattern: string): string {
 }
 
 /** The escape of each ASCII character. */
-const escapes: readonly string[] = Array.from({ length: 128 }, (_, code) => encoded(String.fromCharCode(code)))
+const escapes: readonly string[] = Array.from({ length: 128 }, (_, code) => percentEncoded(String.fromCharCode(code)))
 
 /** `%40` → `@` for all characters that are legal in a segment (`pchar` in RFC 3986). */
 const decodable: ReadonlyMap<string, string> = new Map(
   Array.from(
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~!$&'()+,;=:@",
-    (character): [string, string] => [encoded(character), character],
+    (character): [string, string] => [percentEncoded(character), character],
   ),
 )
-
-function encoded(text: string): string {
-  return Buffer.from(text).toString('hex').toUpperCase().replace(/../g, '%$&')
-}
 
 /**
  * Folds the letter case of a path with canonical characters. Non-ASCII characters are folded in the widest sense: letters that
@@ -56,7 +54,7 @@ export function foldPath(path: string): string {
 
 function foldEscapes(escapes: string): string {
   try {
-    return foldText(decodeURIComponent(escapes)).replace(/[\u0080-\u{10ffff}]+/gu, encoded)
+    return foldText(decodeURIComponent(escapes)).replace(/[\u0080-\u{10ffff}]+/gu, percentEncoded)
   } catch {
     // The bytes are not UTF-8.
     return escapes

@@ -1,3 +1,4 @@
+import { utf8 } from '../../runtime/utf8.js'
 import { canonicalCharacters, canonicalPath, foldPath } from './characters.js'
 import { otherInterpretations, withoutDots } from './spellings.js'
 
@@ -41,8 +42,8 @@ const delimiter = 2
 const unusual = 3
 
 const classOf = new Uint8Array(128).fill(unusual)
-for (const code of Buffer.from("abcdefghijklmnopqrstuvwxyz0123456789-._~!$&'()+,=:@")) classOf[code] = plain
-for (const code of Buffer.from('ABCDEFGHIJKLMNOPQRSTUVWXYZ')) classOf[code] = upper
+for (const code of utf8("abcdefghijklmnopqrstuvwxyz0123456789-._~!$&'()+,=:@")) classOf[code] = plain
+for (const code of utf8('ABCDEFGHIJKLMNOPQRSTUVWXYZ')) classOf[code] = upper
 for (const code of [slash, percent, question, hash]) classOf[code] = delimiter
 
 /** Fast path for most requests: one scan and no copy. Returns undefined if normalisation has to change more than letter case. */

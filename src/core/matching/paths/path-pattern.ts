@@ -1,3 +1,4 @@
+import { ownText } from '../../keys/bounded-key.js'
 import { canonicalPattern, foldPath } from './characters.js'
 import { compileGlob, type SegmentGlob } from './segment-glob.js'
 import { withoutDots } from './spellings.js'
@@ -116,7 +117,7 @@ function segmentOf(part: string, capture: CaptureText | undefined, caseSensitive
   const glob = literalText(capture ? `${capture.before}?*${capture.after}` : part.replace(/\*+/g, '*'), caseSensitive)
   if (glob === '*' || glob === '?*') return { kind: 'any', text: '*', glob: undefined }
   // A slice of the pattern would be slower to compare and keep the whole pattern in memory.
-  const copy = Buffer.from(glob).toString()
+  const copy = ownText(glob)
   return /[*?]/.test(copy)
     ? { kind: 'glob', text: copy, glob: compileGlob(copy) }
     : { kind: 'literal', text: copy, glob: undefined }

@@ -1,5 +1,5 @@
-import { isIP } from 'node:net'
 import { FluxGateError } from '../../../core/errors.js'
+import { canonicalIp } from '../../../core/keys/ip-address.js'
 
 /** The address of a Redis server. */
 export interface RedisNode {
@@ -63,7 +63,7 @@ export const addressInvalid = (place: string, allowed: string): FluxGateError =>
   new FluxGateError('FLUXGATE_CONFIG_INVALID', `${place} must be ${allowed}.`)
 
 const hostOf = (host: string): string | undefined =>
-  isIP(host) !== 0 || /^[A-Za-z0-9_]([A-Za-z0-9_.-]{0,252})$/.test(host) ? host : undefined
+  canonicalIp(host) !== undefined || /^[A-Za-z0-9_]([A-Za-z0-9_.-]{0,252})$/.test(host) ? host : undefined
 
 const isPort = (port: unknown): port is number =>
   typeof port === 'number' && Number.isInteger(port) && port >= 1 && port <= 65_535

@@ -23,7 +23,7 @@ export interface OpenOptions {
  */
 export function openRedis(
   options: RedisOptions,
-  { replyMs = 100, load = () => import('ioredis') }: OpenOptions = {},
+  { replyMs = 100, load = importIoredis }: OpenOptions = {},
 ): OpenedRedis {
   const { connections = 1 } = options
   if (wholeNumber(1, maxConnections).parse(connections) === undefined) {
@@ -34,11 +34,18 @@ export function openRedis(
     )
   }
   const target = redisTarget(options)
-  const library = load().catch((error: unknown) => {
-    throw notInstalled(error)
-  })
+  const library = load()
   const open = (): OwnClient => new OwnClient(target, library, replyMs)
   return connections === 1 ? open() : roundRobin(Array.from({ length: connections }, open))
+}
+
+/** In a try block, because bundlers then accept that the optional dependency is missing. */
+async function importIoredis(): Promise<Library> {
+  try {
+    return await import('ioredis')
+  } catch (error) {
+    throw notInstalled(error)
+  }
 }
 
 function roundRobin(clients: readonly OwnClient[]): OpenedRedis {

@@ -1,4 +1,4 @@
-import { isIP } from 'node:net'
+import { parseCidr } from '../../../core/keys/ip-address.js'
 import type { Condition } from '../../../core/rule.js'
 import { fieldsOf, isObject } from '../../../validation/fields.js'
 import { quoted, type ValidationIssues } from '../../../validation/issues.js'
@@ -26,11 +26,9 @@ const addressRange: Kind<string> = {
   parse: (value) => (typeof value === 'string' && isAddressRange(value) ? value : undefined),
 }
 
-function isAddressRange(value: string): boolean {
-  const [, address = '', bits] = /^([0-9A-Fa-f.:]{2,45})(?:\/(0|[1-9]\d{0,2}))?$/.exec(value) ?? []
-  const version = isIP(address)
-  return version !== 0 && (bits === undefined || Number(bits) <= (version === 4 ? 32 : 128))
-}
+/** A scope such as `%eth0` is not allowed. */
+const isAddressRange = (value: string): boolean =>
+  /^[0-9A-Fa-f.:/]{2,49}$/.test(value) && parseCidr(value) !== undefined
 
 const plainFields: ReadonlyMap<string, Kind<string>> = new Map([
   ['clientIp', addressRange],

@@ -1,0 +1,13 @@
+import { FluxGateError } from '../core/errors.js'
+import type { OpenRedis } from './open-store.js'
+
+/**
+ * Takes the place of `redis-store-later` in the build for edge runtimes, which have no TCP client for Redis. The package then
+ * contains no Redis code there.
+ */
+export const redisStoreLater: OpenRedis = () => {
+  throw new FluxGateError(
+    'FLUXGATE_CONFIG_INVALID',
+    'store must be "memory" or a BucketStore in an edge runtime or browser: Redis needs Node.js. See docs/guide/edge.md.',
+  )
+}
