@@ -1,14 +1,15 @@
 // @ts-check
 /**
  * Prepares a clone: installs packages and builds dist. `npm start` and `npm test` run it first. Arguments add steps that only
- * some commands need: `redis` installs redis-server, `mongo` builds a server for the tests of rules in MongoDB if Go is
- * installed.
+ * some commands need: `redis` installs redis-server, `chromium` a browser for the tests of the console, `mongo` builds a server for
+ * the tests of rules in MongoDB if Go is installed.
  *
  * It depends on Node alone, because it runs before anything is installed. If there is nothing to do, it prints nothing and
  * takes no lock. Each step writes its record last, so that the next run repairs an interrupted one.
  */
 import { mkdirSync } from 'node:fs'
 import { build } from './bootstrap/build.mjs'
+import { chromium } from './bootstrap/chromium.mjs'
 import { withLock } from './bootstrap/lock.mjs'
 import { mongo } from './bootstrap/mongo.mjs'
 import { packages } from './bootstrap/packages.mjs'
@@ -20,6 +21,7 @@ const steps = [packages, build]
 const onRequest = new Map([
   ['redis', redis],
   ['mongo', mongo],
+  ['chromium', chromium],
 ])
 
 const say = (/** @type {string} */ text) => process.stderr.write(text)

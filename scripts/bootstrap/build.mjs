@@ -3,6 +3,7 @@
 import { chmodSync, existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { bundle } from './bundle.mjs'
+import { buildConsole } from './console.mjs'
 import { at, Failure, hash, lockHash, readJson, readText, root, run } from './step.mjs'
 
 const stampName = '.fingerprint'
@@ -16,11 +17,14 @@ export const build = {
 
 /** A digest of contents, because checkouts change modification times and copies may preserve them. */
 function fingerprint() {
-  const sources = readdirSync(at('src'), { recursive: true, withFileTypes: true })
+  const sources = ['src', 'console']
+    .filter((folder) => existsSync(at(folder)))
+    .flatMap((folder) => readdirSync(at(folder), { recursive: true, withFileTypes: true }))
     .filter((entry) => entry.isFile() && !entry.name.endsWith('.test.ts'))
     .map((entry) => join(entry.parentPath, entry.name))
     .sort()
-  const settings = ['package.json', 'tsconfig.json', 'tsconfig.build.json', join('scripts', 'bootstrap', 'bundle.mjs')]
+  const builders = ['bundle.mjs', 'console.mjs'].map((name) => join('scripts', 'bootstrap', name))
+  const settings = ['package.json', 'tsconfig.json', 'tsconfig.build.json', ...builders]
   const inputs = [...settings.map((name) => at(name)), ...sources]
   const lines = inputs.map((file) => `${file.slice(root.length)} ${hash(readFileSync(file))}`)
   return hash([lockHash(), ...lines].join('\n'))
@@ -43,6 +47,7 @@ async function compile() {
       `${output}\n\nThe sources do not compile. Correct the errors above and run the same command again.`,
     )
   await bundle(next)
+  await buildConsole(next)
   makeCommandsExecutable(next)
   writeFileSync(join(next, stampName), stamp)
   if (existsSync(at('dist'))) renameSync(at('dist'), previous)

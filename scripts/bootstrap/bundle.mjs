@@ -100,7 +100,7 @@ async function bundleCommand(/** @type {string} */ dist) {
   writeFileSync(join(dir, 'LICENSES.txt'), bundled.map(licenseOf).join('\n'))
 }
 
-function licenseOf(/** @type {string} */ name) {
+export function licenseOf(/** @type {string} */ name) {
   const folder = at('node_modules', name)
   const file = ['LICENSE', 'license', 'LICENSE.md'].map((known) => join(folder, known)).find((path) => existsSync(path))
   if (file === undefined) throw new Error(`node_modules/${name} has no license file.`)

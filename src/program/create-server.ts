@@ -1,8 +1,10 @@
+import { fileURLToPath } from 'node:url'
 import type { RuleStore } from '../core/contracts/rule-store.js'
 import { FluxGateError } from '../core/errors.js'
 import type { FluxGate } from '../gate/flux-gate.js'
 import { apiRoutes } from '../server/api-routes.js'
 import { ApiServer, type ListenOptions } from '../server/api-server.js'
+import { ConsoleFiles } from '../server/console-files.js'
 import { EventStreams } from '../server/event-streams.js'
 import type { ApiParts } from '../server/parts.js'
 import type { Route } from '../server/request/route.js'
@@ -75,7 +77,8 @@ function openServer(
   const parts = { gate, health, rules, statistics, series, metrics, info, log, showKey: showKey(revealKeys) }
   const isDraining = (): boolean => server.isDraining
   const requiredTokens = { admin: Boolean(adminToken), check: Boolean(checkToken) }
-  const routes = routesOf({ ...parts, version: packageVersion(), requiredTokens: requiredTokens, isDraining })
+  const console = new ConsoleFiles(fileURLToPath(new URL('../../dist/console', import.meta.url)))
+  const routes = routesOf({ ...parts, version: packageVersion(), console, requiredTokens, isDraining })
   const tls = options.tls && readTlsPair('server.tls', options.tls)
   const server: ApiServer = new ApiServer({ routes, log, tls, adminToken, checkToken, onDrain })
   return server

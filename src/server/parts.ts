@@ -3,6 +3,7 @@ import type { ShowKey } from '../telemetry/key-digest.js'
 import type { SeriesQuery } from '../telemetry/series/decision-series.js'
 import type { SeriesReport } from '../telemetry/series/report.js'
 import type { Statistics } from '../telemetry/statistics/statistics.js'
+import type { ConsoleFiles } from './console-files.js'
 import type { RequiredTokens } from './openapi/openapi.js'
 import type { ServerGate, ServerHealth } from './server-gate.js'
 import type { ServerLog } from './server-log.js'
@@ -24,6 +25,7 @@ export interface ApiParts {
   readonly log: ServerLog
   readonly showKey: ShowKey
   readonly version: string
+  readonly console: ConsoleFiles
   /** The tokens that requests need, for the OpenAPI document. */
   readonly requiredTokens: RequiredTokens
   isDraining(): boolean

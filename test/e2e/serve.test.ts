@@ -37,7 +37,7 @@ describe('the server as a process', () => {
     const running = await withRules().start(args)
     expect(running.stdout()).toBe(
       `FluxGate API listens on ${running.api}\n` +
-        `Status page: ${running.api}/console. API description: ${running.api}/openapi.json\n` +
+        `Console: ${running.api}/console. API description: ${running.api}/openapi.json\n` +
         'Rules: rules.yaml, 1 rule. Saved edits apply immediately.\n\nTry:\n' +
         `  curl -s -H "Content-Type: application/json" -d '{"clientIp":"203.0.113.7","method":"GET","path":"/"}' ${running.api}/api/ratelimit/check\n` +
         '      a decision as JSON\n' +

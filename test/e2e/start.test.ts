@@ -207,7 +207,7 @@ describe('the output', () => {
     const running = await start()
     const { url, api } = running
     expect(running.stdout()).toContain(
-      `FluxGate listens on ${url}\nThe API listens on ${api}\nStatus page: ${api}/console. API description: ${api}/openapi.json\nRules: rules.yaml, 8 rules.`,
+      `FluxGate listens on ${url}\nThe API listens on ${api}\nConsole: ${api}/console. API description: ${api}/openapi.json\nRules: rules.yaml, 8 rules.`,
     )
     const lines = [...running.stdout().matchAll(/^ {2}(curl .*)\n {6}(.*)$/gm)].map((one) => [one[1], one[2]])
     expect(lines.map(([, meaning]) => meaning)).toEqual([

@@ -94,7 +94,7 @@ const textReport: StartReport = {
     if (url !== null) print(`FluxGate listens on ${paint('bold', url)}${shared}`)
     if (api !== null && url === null) print(`FluxGate API listens on ${paint('bold', api)}${shared}`)
     if (api !== null && url !== null) print(`The API listens on ${paint('bold', api)}`)
-    if (api !== null) print(`Status page: ${paint('bold', `${api}/console`)}. API description: ${api}/openapi.json`)
+    if (api !== null) print(`Console: ${paint('bold', `${api}/console`)}. API description: ${api}/openapi.json`)
     if (metrics !== null) print(`Metrics and health: ${paint('bold', `${metrics}/metrics`)}, /health/ready`)
     const change = rulesType === 'file' ? 'Saved edits apply immediately.' : 'Changes apply while it runs.'
     if (rules !== null) print(`Rules: ${paint('bold', rules)}, ${counted(ruleCount, 'rule')}. ${change}`)

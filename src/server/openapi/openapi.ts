@@ -134,10 +134,12 @@ const pathSchemas: Readonly<Record<string, Json>> = {
   id: identifier.schema,
   ruleId: identifier.schema,
   key: overrideKeyKind.schema,
+  file: { type: 'string', minLength: 1 },
 }
 const pathDescriptions: Readonly<Record<string, string>> = {
   id: 'Rule set ID.',
   ruleId: 'Rule ID.',
+  file: 'Path of the file in the folder of the console.',
   key: 'Key of the override. A slash may be written as is or as `%2F`.',
 }
 

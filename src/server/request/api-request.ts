@@ -13,7 +13,7 @@ import { parseQuery } from './query.js'
 import { assertReadable, endAfterBody, hasLongBody, readBody } from './read-body.js'
 import type { Call, Reply, Route } from './route.js'
 import type { Router } from './router.js'
-import type { TokenName, Tokens } from './tokens.js'
+import { bearer, type TokenName, type Tokens } from './tokens.js'
 import { assertValid } from './validator.js'
 
 /** Dependencies shared by all requests to a server. */
@@ -133,8 +133,21 @@ export class ApiRequest {
   #fail(error: unknown): void {
     const problem = problemOf(error)
     if (problem.status >= 500 && !(error instanceof ApiProblem)) this.#logFailure(problem.status, error)
+    const page = problem.status === 401 ? this.#signInPage() : undefined
+    if (page !== undefined) {
+      this.#send(page)
+      return
+    }
     const headers = { 'Content-Type': problemMediaType, ...(error instanceof ApiProblem && error.headers) }
     this.#send({ status: problem.status, headers, json: problem })
+  }
+
+  /** Has no Basic challenge, because a browser would then ask for a password instead of showing the page. */
+  #signInPage(): Reply | undefined {
+    const { headers } = this.#request
+    if (!headers.accept?.includes('text/html')) return undefined
+    const page = this.#route?.signIn?.(headers)
+    return page && { ...page, headers: { ...page.headers, 'WWW-Authenticate': bearer } }
   }
 
   #logFailure(status: number, error: unknown): void {
@@ -161,7 +174,10 @@ export class ApiRequest {
     const lines: string[] = []
     if (json !== undefined && headers?.['Content-Type'] === undefined) lines.push('Content-Type', 'application/json')
     if (headers !== undefined) for (const name in headers) lines.push(name, headers[name] as string)
-    if (this.#request.method !== 'POST') lines.push('Cache-Control', 'no-store', 'X-Content-Type-Options', 'nosniff')
+    if (this.#request.method !== 'POST') {
+      lines.push('X-Content-Type-Options', 'nosniff')
+      if (headers?.['Cache-Control'] === undefined) lines.push('Cache-Control', 'no-store')
+    }
     const size = chunks === undefined ? (body === undefined ? 0 : Buffer.byteLength(body)) : sizeOf(chunks)
     if (body !== undefined || (status !== 204 && status !== 304)) lines.push('Content-Length', String(size))
     const isLong = hasLongBody(this.#request)

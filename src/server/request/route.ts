@@ -61,6 +61,8 @@ export interface Route<Body = unknown, Query = unknown> {
   readonly responses: Readonly<Record<number, ResponseSpec>>
   /** May answer synchronously: a promise costs a check more than the decision itself. */
   handle(call: Call<Body, Query>): Reply | Promise<Reply>
+  /** Pages only: the response with status 401 to a browser without a valid token, in place of a problem document. */
+  signIn?(headers: IncomingHttpHeaders): Reply | undefined
 }
 
 /** Infers the types of `handle` from the schemas. */

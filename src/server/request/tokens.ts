@@ -50,7 +50,7 @@ export class Tokens {
 const challengeFor = ({ headers }: IncomingMessage): string =>
   headers.accept?.includes('text/html') ? `${bearer}, Basic realm="FluxGate", charset="UTF-8"` : bearer
 
-const bearer = 'Bearer realm="FluxGate"'
+export const bearer = 'Bearer realm="FluxGate"'
 
 const digest = (token: string): Buffer => hash('sha256', token, 'buffer')
 

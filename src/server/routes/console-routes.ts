@@ -1,11 +1,13 @@
 import type { ApiParts } from '../parts.js'
 import { type Route, route } from '../request/route.js'
-import { pageHeaders, statusPage, style, styleHeaders } from '../status-page.js'
+import { notFound } from './edit-request.js'
 
 const group = 'Operations'
+const page = 'index.html'
 
-/** Pages for a browser. */
-export function consoleRoutes(parts: ApiParts): Route[] {
+/** The web console. Its files contain no data: the page requests data from the API, with the token that the user enters. */
+export function consoleRoutes({ console: files }: ApiParts): Route[] {
+  const missing = () => notFound('The console has no such file.')
   return [
     route({
       method: 'GET',
@@ -21,21 +23,35 @@ export function consoleRoutes(parts: ApiParts): Route[] {
       method: 'GET',
       path: '/console',
       name: 'console',
-      summary: 'Show the status page.',
+      summary: 'Show the web console.',
+      description:
+        'Show the web console. Browsers without a token get the page with status 401; it asks for the token.',
       group,
       access: 'ADMIN',
-      responses: { 200: { description: 'The status page. It refreshes itself.', type: 'text/html' } },
-      handle: async () => ({ status: 200, headers: pageHeaders, text: await statusPage(parts) }),
+      responses: { 200: { description: 'The page.', type: 'text/html' } },
+      handle({ headers }) {
+        const reply = files.reply(page, headers['accept-encoding'])
+        if (reply === undefined) throw missing()
+        return reply
+      },
+      signIn: ({ 'accept-encoding': encoding }) => files.reply(page, encoding, 401),
     }),
     route({
       method: 'GET',
-      path: '/console/status.css',
-      name: 'consoleStyle',
-      summary: 'Get the style sheet of the status page.',
+      path: '/console/:file*',
+      name: 'consoleFile',
+      summary: 'Get a script, style sheet or image of the web console.',
       group,
       access: 'PUBLIC',
-      responses: { 200: { description: 'The style sheet.', type: 'text/css' } },
-      handle: () => ({ status: 200, headers: styleHeaders, text: style }),
+      responses: {
+        200: { description: 'The file.', type: 'text/javascript' },
+        404: { description: 'The console has no such file.' },
+      },
+      handle({ params: { file = '' }, headers }) {
+        const reply = files.reply(file, headers['accept-encoding'])
+        if (reply === undefined) throw missing()
+        return reply
+      },
     }),
   ]
 }

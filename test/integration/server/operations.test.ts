@@ -95,20 +95,36 @@ describe('statistics', () => {
 })
 
 describe('/console', () => {
-  it('is a page without scripts that escapes all content and loads only its own style', async () => {
+  it('is a page that may load scripts and styles of its own server only', async () => {
     const { ask } = await wholeServer()
-    await ask('PUT', '/api/rule-sets/x', { description: '<script>alert("1")</script>', rules: [] })
     const { status, headers, text } = await ask('GET', '/console')
     expect(status).toBe(200)
     expect(headers.get('content-type')).toBe('text/html; charset=utf-8')
     expect(headers.get('content-security-policy')).toBe(
-      "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+      "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; worker-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
     )
     expect(headers.get('x-content-type-options')).toBe('nosniff')
-    expect(text).toContain('&lt;script&gt;alert(&quot;1&quot;)&lt;/script&gt;')
-    expect(text).not.toMatch(/<script|<style|\bstyle=|\bon\w+=/i)
-    const [, style = ''] = /<link rel="stylesheet" href="([^"]+)">/.exec(text) ?? []
-    expect((await ask('GET', style)).headers.get('content-type')).toBe('text/css; charset=utf-8')
+    expect(headers.get('cache-control')).toBe('no-store')
+    expect(text).not.toMatch(/<script>|<style|\bstyle=|\bon\w+=/i)
+    const urls = [...text.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, url = '']) => url)
+    expect(urls.length).toBeGreaterThan(2)
+    for (const url of urls) {
+      expect(url).toMatch(/^\/console\//)
+      expect((await ask('GET', url)).status).toBe(200)
+    }
+  })
+
+  it('has compressed assets that browsers cache, and no files outside of its folder', async () => {
+    const { ask } = await wholeServer()
+    const [, script = ''] = /src="([^"]+)"/.exec((await ask('GET', '/console')).text) ?? []
+    const plain = await ask('GET', script, undefined, { 'Accept-Encoding': 'identity' })
+    const { headers, text } = await ask('GET', script, undefined, { 'Accept-Encoding': 'gzip' })
+    expect(headers.get('content-encoding')).toBe('gzip')
+    expect(headers.get('cache-control')).toBe('public, max-age=31536000, immutable')
+    expect(plain.headers.get('content-encoding')).toBeNull()
+    expect(text).toBe(plain.text)
+    for (const path of ['/console/../package.json', '/console/%2e%2e/package.json', '/console/..%2fbundle/index.js'])
+      expect((await ask('GET', path)).status, path).toBe(404)
   })
 
   it('is the redirect target of /', async () => {

@@ -10,7 +10,7 @@ const adminToken = 'admin-token-of-this-test'
 const checkToken = 'check-token-of-this-test'
 const bearer = (token: string) => ({ Authorization: `Bearer ${token}` })
 
-const publicPaths = ['/', '/health/live', '/health/ready', '/openapi.json', '/console/status.css']
+const publicPaths = ['/', '/health/live', '/health/ready', '/openapi.json', '/console/x']
 const checkPaths = [check, `${check}/batch`, '/api/ratelimit/refund']
 
 /** The URL of every route, with sample values for its parameters. */
@@ -21,7 +21,7 @@ const allRoutes = apiRoutes({ gate: {} } as never, {} as never).map(({ method, p
 }))
 
 describe('with an admin token', () => {
-  it('every route requires it, except probes, the OpenAPI document and the style sheet', () => {
+  it('every route requires it, except probes, the OpenAPI document and the files of the console', () => {
     expect(
       allRoutes
         .filter(({ access }) => access === 'PUBLIC')
@@ -71,9 +71,20 @@ describe('with an admin token', () => {
     expect((await ask('POST', check, {}, bearer(adminToken))).status).toBe(200)
   })
 
+  it('the console asks for it on its own page, without the password prompt of the browser', async () => {
+    const { ask } = await serverWith({ adminToken })
+    const page = await ask('GET', '/console', undefined, { Accept: 'text/html,*/*' })
+    expect(page.status).toBe(401)
+    expect(page.headers.get('www-authenticate')).toBe('Bearer realm="FluxGate"')
+    expect(page.headers.get('content-security-policy')).toContain("default-src 'none'; script-src 'self'")
+    expect(page.text).toContain('<div id="app">')
+    expect(await ask('GET', '/console')).toMatchObject({ status: 401, body: { code: 'FLUXGATE_UNAUTHORIZED' } })
+    expect((await ask('GET', '/console', undefined, bearer(adminToken))).text).toBe(page.text)
+  })
+
   it('browsers are asked for it as a password, and other sites cannot use the stored password', async () => {
     const { ask, port } = await serverWith({ adminToken })
-    const asked = await ask('GET', '/console', undefined, { Accept: 'text/html,*/*' })
+    const asked = await ask('GET', '/metrics', undefined, { Accept: 'text/html,*/*' })
     expect(asked.status).toBe(401)
     expect(asked.headers.get('www-authenticate')).toContain('Basic realm="FluxGate"')
     const basic = { Authorization: `Basic ${Buffer.from(`ann:${adminToken}`).toString('base64')}` }

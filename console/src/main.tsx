@@ -1,0 +1,9 @@
+import './styles/base.css'
+import './styles/layout.css'
+import './styles/controls.css'
+import './styles/pages.css'
+import { render } from 'preact'
+import { App } from './app.js'
+
+const root = document.getElementById('app')
+if (root !== null) render(<App />, root)

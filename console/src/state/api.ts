@@ -1,0 +1,96 @@
+import { signal } from '@preact/signals'
+import { needsToken, token } from './session.js'
+
+export interface Issue {
+  readonly path: string
+  readonly message: string
+}
+
+/** A problem document of the server. */
+export class ApiError extends Error {
+  readonly status: number
+  readonly code: string
+  readonly errors: readonly Issue[]
+
+  constructor(status: number, problem: { detail?: string; title?: string; code?: string; errors?: readonly Issue[] }) {
+    super(problem.detail ?? problem.title ?? `HTTP ${status}`)
+    this.status = status
+    this.code = problem.code ?? ''
+    this.errors = problem.errors ?? []
+  }
+}
+
+/** The server could not be reached. */
+export class OfflineError extends Error {}
+
+/** False while the server does not respond. */
+export const isOnline = signal(true)
+
+export interface ApiReply<T> {
+  readonly status: number
+  readonly body: T
+  readonly etag: string | null
+}
+
+export interface ApiOptions {
+  readonly body?: unknown
+  /** JSON text that is sent unchanged. */
+  readonly text?: string
+  readonly headers?: Readonly<Record<string, string>>
+  readonly signal?: AbortSignal
+}
+
+/** Sends a request to the API and parses the JSON response. Throws `ApiError` or `OfflineError`. */
+export async function request<T>(method: string, path: string, options: ApiOptions = {}): Promise<ApiReply<T>> {
+  const text = options.text ?? (options.body === undefined ? undefined : JSON.stringify(options.body))
+  const response = await send(method, path, text, options)
+  const body = await bodyOf(response)
+  if (response.ok) return { status: response.status, body: body as T, etag: response.headers.get('etag') }
+  if (response.status === 401) needsToken.value = true
+  throw new ApiError(response.status, typeof body === 'object' && body !== null ? body : {})
+}
+
+export const get = async <T>(path: string, signal?: AbortSignal): Promise<T> =>
+  (await request<T>('GET', path, signal ? { signal } : {})).body
+
+export async function send(
+  method: string,
+  path: string,
+  body: string | undefined,
+  { headers, signal }: ApiOptions = {},
+): Promise<Response> {
+  try {
+    const response = await fetch(path, {
+      method,
+      headers: {
+        Accept: 'application/json',
+        ...(token.value && { Authorization: `Bearer ${token.value}` }),
+        ...(body !== undefined && { 'Content-Type': 'application/json' }),
+        ...headers,
+      },
+      ...(body !== undefined && { body }),
+      ...(signal && { signal }),
+      credentials: 'omit',
+      cache: 'no-store',
+    })
+    isOnline.value = true
+    return response
+  } catch (error) {
+    if (signal?.aborted) throw error
+    isOnline.value = false
+    throw new OfflineError('The server does not respond.', { cause: error })
+  }
+}
+
+async function bodyOf(response: Response): Promise<unknown> {
+  const text = await response.text()
+  if (text === '' || !/json/.test(response.headers.get('content-type') ?? '')) return undefined
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** Joins ids to a path. */
+export const pathOf = (...segments: readonly string[]): string => `/${segments.map(encodeURIComponent).join('/')}`

@@ -1,0 +1,56 @@
+/** Numbers and times in the language and time zone of the viewer. */
+import { language } from '../state/preferences.js'
+import { t } from './translate.js'
+
+const numbers = new Map<string, Intl.NumberFormat>()
+
+function numberFormat(options: Intl.NumberFormatOptions): Intl.NumberFormat {
+  const id = language.value + JSON.stringify(options)
+  const known = numbers.get(id) ?? new Intl.NumberFormat(language.value, options)
+  numbers.set(id, known)
+  return known
+}
+
+export const whole = (value: number): string => numberFormat({ maximumFractionDigits: 0 }).format(value)
+
+/** `12.3K` from ten thousand on, because counts must fit in narrow columns. */
+export const short = (value: number): string =>
+  value < 10_000
+    ? numberFormat({ maximumFractionDigits: value < 10 && value % 1 !== 0 ? 1 : 0 }).format(value)
+    : numberFormat({ notation: 'compact', maximumFractionDigits: 1 }).format(value)
+
+export const percent = (share: number): string =>
+  numberFormat({ style: 'percent', maximumFractionDigits: share > 0 && share < 0.1 ? 1 : 0 }).format(share)
+
+export const timeOfDay = (at: number): string =>
+  new Intl.DateTimeFormat(language.value, { hour: '2-digit', minute: '2-digit', second: '2-digit' }).format(at)
+
+export const dateAndTime = (at: number | string): string =>
+  new Intl.DateTimeFormat(language.value, { dateStyle: 'medium', timeStyle: 'medium' }).format(new Date(at))
+
+const units = [
+  ['d', 86_400_000],
+  ['h', 3_600_000],
+  ['m', 60_000],
+  ['s', 1_000],
+] as const
+
+/** `250 ms`, `12 s`, `1 m 30 s`: at most two units. */
+export function duration(ms: number): string {
+  if (ms < 1_000) return `${ms < 10 && ms % 1 !== 0 ? ms.toFixed(1) : Math.ceil(ms)} ms`
+  const parts: string[] = []
+  let rest = Math.ceil(ms / 1_000) * 1_000
+  for (const [name, size] of units) {
+    const count = Math.floor(rest / size)
+    if (count === 0 || parts.length === 2) continue
+    parts.push(`${count} ${name}`)
+    rest -= count * size
+  }
+  return parts.join(' ')
+}
+
+/** `now`, `12 s ago`. */
+export function ago(at: number, now: number): string {
+  const elapsed = now - at
+  return elapsed < 2_000 ? t('now') : t('ago', { time: duration(elapsed) })
+}
