@@ -17,6 +17,7 @@ type Page = ComponentType
 /** Pages other than the first one are separate files, loaded when they are opened. */
 const pages: Readonly<Partial<Record<PageName, () => Promise<Page> | Page>>> = {
   overview: () => Overview,
+  rules: () => import('./pages/rules/rules.js').then((it) => it.Rules),
 }
 
 const open = (name: PageName): Promise<Page> | Page => (pages[name] ?? pages.overview ?? (() => Overview))()

@@ -2,6 +2,7 @@ import './styles/base.css'
 import './styles/layout.css'
 import './styles/controls.css'
 import './styles/pages.css'
+import './styles/rules.css'
 import { render } from 'preact'
 import { App } from './app.js'
 

@@ -106,7 +106,7 @@ describe('a server started without Redis', () => {
   it('is ready and degraded from the start, also under DENY, and notices when Redis starts', async () => {
     const port = await freePort()
     const startedAt = systemClock.now()
-    const { gate, events, readyStatuses, strictBecomes } = await watchedServer(`redis://127.0.0.1:${port}`, {
+    const { gate, ask, events, readyStatuses, strictBecomes } = await watchedServer(`redis://127.0.0.1:${port}`, {
       onStoreFailure: 'DENY',
       resilience: { timeoutMs: 20_000 },
     })

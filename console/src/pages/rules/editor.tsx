@@ -1,0 +1,250 @@
+import { useEffect, useMemo, useState } from 'preact/hooks'
+import { ApiError, type Issue, request } from '../../state/api.js'
+import { linkTo, navigate } from '../../state/route.js'
+import {
+  createRule,
+  currentRule,
+  mergePatchOf,
+  patchRule,
+  putRule,
+  type RuleDocument,
+  withoutVersion,
+} from '../../state/rules.js'
+import { ruleSentence } from '../../text/rule-sentence.js'
+import { t } from '../../text/translate.js'
+import { Icon } from '../../ui/icon.js'
+import { Empty, messageOf } from '../../ui/states.js'
+import { notify } from '../../ui/toast.js'
+import { HistoryDialog } from './history-dialog.js'
+import { RuleForm } from './rule-form.js'
+import { ConflictDialog, SaveDialog } from './save-dialogs.js'
+import { fromYaml, toYaml } from './yaml-text.js'
+
+interface EditorProps {
+  readonly ruleSetId: string
+  /** The rule to edit, or to copy if `isNew`. */
+  readonly rule: RuleDocument | undefined
+  readonly wantedId: string | undefined
+  readonly isNew: boolean
+  readonly onSaved: () => void
+}
+
+const blank: RuleDocument = {
+  id: 'new-rule',
+  path: '/api/**',
+  limitScope: 'IP',
+  algorithm: 'TOKEN_BUCKET',
+  bands: [{ label: 'per-minute', capacity: 100, window: '1m' }],
+}
+
+const isRule = (value: unknown): value is RuleDocument =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+export function RuleEditor({ ruleSetId, rule, wantedId, isNew, onSaved }: EditorProps) {
+  const start = useMemo<RuleDocument>(() => {
+    if (!isNew) return withoutVersion(rule ?? blank)
+    return rule === undefined ? blank : { ...withoutVersion(rule), id: `${rule.id}-copy` }
+  }, [])
+  /** The version that the edit is based on. */
+  const [base, setBase] = useState(rule)
+  const [draft, setDraft] = useState<RuleDocument>(start)
+  const [text, setText] = useState(() => toYaml(start))
+  const [problem, setProblem] = useState('')
+  const [issues, setIssues] = useState<readonly Issue[]>([])
+  const [isChecked, setChecked] = useState(false)
+  const [dialog, setDialog] = useState<'save' | 'history'>()
+  const [theirs, setTheirs] = useState<RuleDocument | 'deleted'>()
+  const before = isNew || base === undefined ? '' : toYaml(withoutVersion(base))
+  const isChanged = isNew || toYaml(draft) !== before || problem !== ''
+
+  useEffect(() => {
+    if (problem !== '') return
+    const stop = new AbortController()
+    setChecked(false)
+    const timer = setTimeout(async () => {
+      try {
+        const { body } = await request<{ errors: readonly Issue[] }>('POST', '/api/rules/validate', {
+          body: asSet(ruleSetId, draft),
+          signal: stop.signal,
+        })
+        setIssues(body.errors.map(({ path, message }) => ({ path: path.replace(/^.*?rules\[0\]\.?/, ''), message })))
+        setChecked(true)
+      } catch (error) {
+        if (!stop.signal.aborted) setIssues([{ path: '', message: messageOf(error) }])
+      }
+    }, 200)
+    return () => {
+      clearTimeout(timer)
+      stop.abort()
+    }
+  }, [draft, problem])
+
+  useEffect(() => {
+    if (!isChanged) return
+    const warn = (event: BeforeUnloadEvent): void => event.preventDefault()
+    addEventListener('beforeunload', warn)
+    return () => removeEventListener('beforeunload', warn)
+  }, [isChanged])
+
+  const show = (next: RuleDocument): void => {
+    setDraft(next)
+    setText(toYaml(next))
+    setProblem('')
+  }
+  const edited = (next: string): void => {
+    setText(next)
+    const parsed = fromYaml(next)
+    if (parsed.problem !== '') setProblem(parsed.problem)
+    else if (!isRule(parsed.value)) setProblem(t('yamlNotRule'))
+    else {
+      setProblem('')
+      setDraft(parsed.value)
+    }
+  }
+  const finish = (saved: RuleDocument, previous: RuleDocument | undefined): void => {
+    onSaved()
+    navigate(['rules', ruleSetId])
+    notify(t('saved', { rule: saved.id }), {
+      ...(previous !== undefined && {
+        undo: () =>
+          patchRule(ruleSetId, saved, mergePatchOf(withoutVersion(saved), withoutVersion(previous)))
+            .then(onSaved)
+            .catch((error: unknown) => notify(messageOf(error), { isError: true })),
+      }),
+    })
+  }
+  const save = async (): Promise<void> => {
+    setDialog(undefined)
+    try {
+      if (isNew || base === undefined) finish(await createRule(ruleSetId, draft), undefined)
+      else finish(await patchRule(ruleSetId, base, mergePatchOf(withoutVersion(base), draft)), base)
+    } catch (error) {
+      if (
+        !(error instanceof ApiError && (error.status === 412 || error.status === 404)) ||
+        base === undefined ||
+        isNew
+      ) {
+        notify(messageOf(error), { isError: true })
+        return
+      }
+      setTheirs((await currentRule(ruleSetId, base.id).catch(() => undefined)) ?? 'deleted')
+    }
+  }
+  const overwrite = async (): Promise<void> => {
+    try {
+      await putRule(ruleSetId, draft)
+      finish(draft, undefined)
+    } catch (error) {
+      notify(messageOf(error), { isError: true })
+    }
+  }
+
+  if (!isNew && rule === undefined)
+    return (
+      <Empty title={t('ruleGone', { rule: wantedId ?? '' })}>
+        <a href={linkTo(['rules'])}>{t('backToRules')}</a>
+      </Empty>
+    )
+  const isValid = problem === '' && issues.length === 0
+  return (
+    <>
+      <nav class="crumbs" aria-label={t('breadcrumb')}>
+        <a href={linkTo(['rules'])}>{t('rules')}</a> / <a href={linkTo(['rules', ruleSetId])}>{ruleSetId}</a>
+      </nav>
+      <div class="page-head">
+        <h1>{isNew ? t('newRule') : (draft.name ?? draft.id)}</h1>
+        <span class="spacer" />
+        {!isNew && (
+          <button type="button" class="button" onClick={() => setDialog('history')}>
+            <Icon name="history" /> {t('history')}
+          </button>
+        )}
+        <a class="button" href={linkTo(['rules', ruleSetId])}>
+          {t('cancel')}
+        </a>
+        <button
+          type="button"
+          class="button primary"
+          disabled={!isValid || !isChanged || !isChecked}
+          onClick={() => setDialog('save')}
+        >
+          {t('review')}
+        </button>
+      </div>
+      <p class="rule-sentence" aria-live="polite">
+        {problem === '' ? ruleSentence(draft) : t('yamlInvalid')}
+      </p>
+      <div class="columns editor">
+        <section class="card" aria-labelledby="form-title">
+          <h2 id="form-title">{t('form')}</h2>
+          <RuleForm draft={draft} issues={issues} isNew={isNew} isLocked={problem !== ''} onChange={show} />
+        </section>
+        <section class="card" aria-labelledby="yaml-title">
+          <h2 id="yaml-title">YAML</h2>
+          <textarea
+            class="mono yaml"
+            aria-label="YAML"
+            aria-describedby="issues"
+            spellcheck={false}
+            rows={Math.max(18, text.split('\n').length + 2)}
+            value={text}
+            onInput={(event) => edited(event.currentTarget.value)}
+          />
+          <ul id="issues" class="issues" aria-live="polite">
+            {problem !== '' && <li class="bad">{problem}</li>}
+            {problem === '' &&
+              issues.map(({ path, message }) => (
+                <li class="bad" key={path + message}>
+                  {path && <code>{path}</code>} {message}
+                </li>
+              ))}
+            {isValid && isChecked && (
+              <li class="ok">
+                <Icon name="check" size={15} /> {t('valid')}
+              </li>
+            )}
+          </ul>
+        </section>
+      </div>
+      {dialog === 'save' && (
+        <SaveDialog before={before} after={toYaml(draft)} onClose={() => setDialog(undefined)} onSave={save} />
+      )}
+      {dialog === 'history' && (
+        <HistoryDialog
+          ruleSetId={ruleSetId}
+          ruleId={draft.id}
+          onClose={() => setDialog(undefined)}
+          onRestored={onSaved}
+          onPick={show}
+        />
+      )}
+      {theirs !== undefined && (
+        <ConflictDialog
+          base={before}
+          mine={toYaml(draft)}
+          theirs={theirs === 'deleted' ? undefined : theirs}
+          onKeepMine={() => {
+            setTheirs(undefined)
+            void overwrite()
+          }}
+          onTakeTheirs={() => {
+            if (theirs === 'deleted') navigate(['rules', ruleSetId])
+            else {
+              setBase(theirs)
+              show(withoutVersion(theirs))
+            }
+            setTheirs(undefined)
+          }}
+          onContinue={() => {
+            // The next save is based on the version that the user has now seen.
+            if (theirs !== 'deleted') setBase(theirs)
+            setTheirs(undefined)
+          }}
+        />
+      )}
+    </>
+  )
+}
+
+/** Validated as part of a set, so that the server checks everything that it checks when saving. */
+const asSet = (id: string, rule: RuleDocument): object => ({ id, rules: [rule] })

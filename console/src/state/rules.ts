@@ -1,0 +1,137 @@
+/** Rule documents and the requests that change them. */
+import { ApiError, get, pathOf, request } from './api.js'
+
+export interface BandDocument {
+  readonly label?: string
+  readonly capacity?: number
+  readonly refillTokens?: number
+  readonly window?: string
+  readonly windowMs?: number
+  readonly windowSeconds?: number
+  readonly refillSeconds?: number
+  readonly calendar?: string
+  readonly maxHold?: string | number
+  readonly algorithm?: string
+  readonly [name: string]: unknown
+}
+
+export interface RuleDocument {
+  readonly id: string
+  readonly name?: string
+  readonly description?: string
+  readonly enabled?: boolean
+  readonly priority?: number
+  readonly path?: string
+  readonly method?: string | readonly string[]
+  readonly when?: Readonly<Record<string, unknown>>
+  readonly limitScope?: string
+  readonly compositeKeyFields?: readonly string[]
+  readonly keyField?: string
+  readonly keyResolver?: string
+  readonly algorithm?: string
+  readonly bands?: readonly BandDocument[]
+  readonly permits?: number
+  readonly cost?: string
+  readonly onLimitExceed?: string
+  readonly mode?: string
+  readonly enforcePercent?: number
+  readonly overrides?: boolean
+  readonly onMissingKey?: string
+  readonly version?: number
+  readonly updatedAt?: string
+  readonly [name: string]: unknown
+}
+
+export interface RuleSetDocument {
+  readonly id: string
+  readonly description?: string
+  readonly strategy?: string
+  readonly version: number
+  readonly rules: readonly RuleDocument[]
+}
+
+export interface Change {
+  readonly at: string
+  readonly by: string
+  readonly action: string
+  readonly ruleSetId: string
+  readonly ruleId: string | null
+  readonly version: number
+  readonly before: unknown
+  readonly after: unknown
+}
+
+export const ruleSetPath = (id: string): string => pathOf('api', 'rule-sets', id)
+export const rulePath = (ruleSetId: string, ruleId: string): string =>
+  pathOf('api', 'rule-sets', ruleSetId, 'rules', ruleId)
+
+export async function loadRuleSets(signal?: AbortSignal): Promise<readonly RuleSetDocument[]> {
+  const sets: RuleSetDocument[] = []
+  for (let cursor: string | null = ''; cursor !== null; ) {
+    const query: string = cursor === '' ? '' : `&cursor=${encodeURIComponent(cursor)}`
+    const page: { ruleSets: readonly RuleSetDocument[]; cursor: string | null } = await get(
+      `/api/rule-sets?limit=100${query}`,
+      signal,
+    )
+    sets.push(...page.ruleSets)
+    cursor = page.cursor
+  }
+  return sets
+}
+
+/** Removes the members that the store sets. */
+export function withoutVersion<T extends object>(document: T): T {
+  const { version, createdAt, updatedAt, ...rest } = document as Record<string, unknown>
+  return rest as T
+}
+
+/**
+ * The JSON merge patch from one document to the other. Only changed members are sent, so that members which the page does not
+ * show, and the exact text of `attributes`, stay as they are.
+ */
+export function mergePatchOf(before: object, after: object): Record<string, unknown> {
+  const old = before as Record<string, unknown>
+  const fresh = after as Record<string, unknown>
+  const patch: Record<string, unknown> = {}
+  for (const name of Object.keys(old)) if (fresh[name] === undefined) patch[name] = null
+  for (const [name, value] of Object.entries(fresh)) {
+    const previous = old[name]
+    if (value === undefined || JSON.stringify(previous) === JSON.stringify(value)) continue
+    patch[name] = isPlain(previous) && isPlain(value) ? mergePatchOf(previous, value) : value
+  }
+  return patch
+}
+
+const isPlain = (value: unknown): value is object =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+const ifMatch = (version: number | undefined): Record<string, string> =>
+  version === undefined ? {} : { 'If-Match': `"${version}"` }
+
+export async function patchRule(ruleSetId: string, base: RuleDocument, patch: object): Promise<RuleDocument> {
+  const headers = ifMatch(base.version)
+  return (await request<RuleDocument>('PATCH', rulePath(ruleSetId, base.id), { body: patch, headers })).body
+}
+
+export async function createRule(ruleSetId: string, rule: RuleDocument): Promise<RuleDocument> {
+  return (await request<RuleDocument>('POST', `${ruleSetPath(ruleSetId)}/rules`, { body: withoutVersion(rule) })).body
+}
+
+/** Creates or replaces the rule, whatever its current version is. */
+export async function putRule(ruleSetId: string, rule: RuleDocument): Promise<void> {
+  await request('PUT', rulePath(ruleSetId, rule.id), { body: withoutVersion(rule) })
+}
+
+export async function deleteRule(ruleSetId: string, rule: RuleDocument): Promise<void> {
+  await request('DELETE', rulePath(ruleSetId, rule.id), { headers: ifMatch(rule.version) })
+}
+
+/** The current version of a rule, or undefined if it was deleted. */
+export async function currentRule(ruleSetId: string, ruleId: string): Promise<RuleDocument | undefined> {
+  try {
+    return await get<RuleDocument>(rulePath(ruleSetId, ruleId))
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 404) return undefined
+    throw error
+  }
+}
