@@ -13,7 +13,16 @@ export default defineConfig({
     target: 'es2022',
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
-    rolldownOptions: { input: [here('index.html')] },
+    rolldownOptions: { input: [here('index.html'), here('playground.html')] },
+  },
+  // The simulation is the same code as on the server. It needs a few functions of Node.
+  resolve: {
+    alias: {
+      'node:crypto': here('src/node/crypto.ts'),
+      'node:net': here('src/node/rest.ts'),
+      'node:perf_hooks': here('src/node/rest.ts'),
+      'node:util': here('src/node/rest.ts'),
+    },
   },
   oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
   // `npx vite console` serves the sources and forwards API requests to a running server.

@@ -18,6 +18,7 @@ type Page = ComponentType
 const pages: Readonly<Partial<Record<PageName, () => Promise<Page> | Page>>> = {
   overview: () => Overview,
   rules: () => import('./pages/rules/rules.js').then((it) => it.Rules),
+  playground: () => import('./pages/playground/playground.js').then((it) => it.Playground),
 }
 
 const open = (name: PageName): Promise<Page> | Page => (pages[name] ?? pages.overview ?? (() => Overview))()

@@ -3,6 +3,7 @@ import './styles/layout.css'
 import './styles/controls.css'
 import './styles/pages.css'
 import './styles/rules.css'
+import './styles/playground.css'
 import { render } from 'preact'
 import { App } from './app.js'
 
