@@ -5,12 +5,16 @@ import { run } from './run.js'
 
 /** Command modules are imported on demand: loading all of them would slow down every start. */
 const commands: Readonly<Record<string, () => Promise<Command>>> = {
+  init: async () => (await import('./commands/init/init.js')).initCommand(),
   start: async () => (await import('./commands/start.js')).startCommand(),
   serve: async () => (await import('./commands/serve.js')).serveCommand(),
   gateway: async () => (await import('./commands/gateway.js')).gatewayCommand(),
   check: async () => (await import('./commands/check.js')).checkCommand(),
   explain: async () => (await import('./commands/explain/explain.js')).explainCommand(),
   rules: async () => (await import('./commands/rules/rules.js')).rulesCommand(),
+  overrides: async () => (await import('./commands/overrides/overrides.js')).overridesCommand(),
+  reset: async () => (await import('./commands/reset.js')).resetCommand(),
+  top: async () => (await import('./commands/top/top.js')).topCommand(),
   simulate: async () => (await import('./commands/simulate/simulate.js')).simulateCommand(),
   doctor: async () => (await import('./commands/doctor.js')).doctorCommand(),
   bulk: async () => (await import('./commands/bulk/bulk.js')).bulkCommand(),

@@ -6,6 +6,7 @@ import { gateOptions } from '../../gate/configured-options.js'
 import type { RouteDefinition } from '../../gateway/routes/route-schema.js'
 import { type Origin, parseOrigin } from '../../gateway/upstream/origin.js'
 import { findDemoExamples } from '../../program/demo/examples.js'
+import { copyDemoRules, hasNoFiles } from '../../program/demo/rules.js'
 import { demoRoutes, demoUpstream, withDemoIdentities } from '../../program/demo/upstream.js'
 import { openLog } from '../../program/log.js'
 import { configuredRules } from '../../program/rules.js'
@@ -31,6 +32,7 @@ Examples:
   $ fluxgate start --rules shop.yaml --port 9000 --server-port 9001
   $ FLUXGATE_GATEWAY_PORT=9000 fluxgate start --config fluxgate.yaml
 
+Without fluxgate.yaml and rules.yaml, it starts with demo rules; \`fluxgate init\` creates both files.
 Without gateway.routes, the gateway proxies to a built-in example service that identifies clients by their address,
 X-User-Id and X-API-Key. SIGHUP reloads rules and routes.
 Exit status: 0 stopped by a signal, 1 port unavailable, 2 invalid rules or configuration.
@@ -49,12 +51,18 @@ export function startCommand(): Command {
     .action(start)
 }
 
-async function start(options: StartCommandOptions): Promise<void> {
-  const read = await readConfig(options)
+async function start(given: StartCommandOptions): Promise<void> {
+  const read = await readConfig(given)
+  const isDemo = given.rules === undefined && hasNoFiles(read)
+  const options = isDemo ? { ...given, rules: await copyDemoRules() } : given
   const isExample = read.gateway.routes === undefined
   const config = isExample ? withDemoIdentities(read) : read
   const report = reportWith(openLog(config), options)
   const warnings: string[] = []
+  if (isDemo)
+    warnings.push(
+      'this directory has neither fluxgate.yaml nor rules.yaml: demo rules are in use, and edits of them are lost at exit. Run `fluxgate init` to create both files.',
+    )
   if (config.gateway.workers !== 1 || config.server.workers !== 1)
     warnings.push(
       '`fluxgate start` ignores workers: use `fluxgate gateway` or `fluxgate serve` to run several processes.',

@@ -62,7 +62,13 @@ const ruleStore: Check = async (config, parts) => {
     const hasRoutes = parts.includes('gateway') && config.gateway.routes !== undefined
     const isRequired = parts.includes('server') && !hasRoutes
     const report = isRequired ? fail : warn
-    return [report('rules', `rules file not found: ${path}`, 'Create it, or set rules.path to another file.')]
+    return [
+      report(
+        'rules',
+        `rules file not found: ${path}`,
+        'Create it with `fluxgate init`, or set rules.path to another file.',
+      ),
+    ]
   }
   try {
     const sets = await rules.load()
