@@ -25,6 +25,8 @@ export type Mode = 'ENFORCE' | 'SHADOW'
 export type Consistency = 'EXACT' | 'LEASED'
 /** The treatment of requests while the store fails: limits in this process, no limits, or rejections. */
 export type OnStoreFailure = 'LOCAL' | 'ALLOW' | 'DENY'
+/** The treatment of existing buckets when the bands of their rule change: start full, or keep their level. */
+export type OnRuleChange = 'RESET' | 'KEEP'
 export type Strategy = 'all' | 'first'
 
 /** One limit of a rule: at most `capacity` permits, refilled by `refillTokens` per window. */
@@ -93,6 +95,8 @@ export interface Rule {
   readonly consistency: Consistency
   /** Default: the value in the configuration. */
   readonly onStoreFailure?: OnStoreFailure
+  /** Default: RESET, or KEEP if the configuration turns `resetBucketsOnReload` off. */
+  readonly onRuleChange?: OnRuleChange
   /** True if individual keys may have overrides. */
   readonly overrides: boolean
   /** Data of the author, returned unchanged. */
@@ -131,6 +135,10 @@ export interface RuleSet {
 /** Adds HEAD to GET, because frameworks answer HEAD with the GET handler. */
 export const withHead = (methods: readonly string[]): readonly string[] =>
   methods.includes('GET') && !methods.includes('HEAD') ? [...methods, 'HEAD'] : methods
+
+/** True if a change of its bands resets the buckets of the rule. */
+export const resetsOnChange = ({ onRuleChange }: Rule, resetBucketsOnReload: boolean): boolean =>
+  onRuleChange === undefined ? resetBucketsOnReload : onRuleChange === 'RESET'
 
 /** All fields that the key of a rule consists of. */
 export function keyFieldsOf({ limitScope, compositeKeyFields, keyField }: Rule): readonly string[] {

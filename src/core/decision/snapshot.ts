@@ -5,7 +5,7 @@ import type { PathVariables } from '../matching/paths/path-pattern.js'
 import type { Match } from '../matching/rule-leaf.js'
 import { isForEveryRequest, matcherSteps, rankedRules } from '../matching/rule-matcher.js'
 import type { MatchedContext, RequestContext } from '../request-context.js'
-import { countsByPath, type Rule, type RuleSet } from '../rule.js'
+import { countsByPath, type Rule, type RuleSet, resetsOnChange } from '../rule.js'
 import { sha256 } from '../runtime/sha256.js'
 import { eachInSteps, finish, mapInSteps, type Steps } from '../scheduling/steps.js'
 import { compileIsShadow, type IsShadow } from './gradual-enforcement.js'
@@ -16,7 +16,7 @@ export interface SnapshotOptions extends ScopeKeyOptions {
   readonly defaultRuleSetId?: string | undefined
   /** The default of a rule's `maxWaitMs` under WAIT_FOR_REFILL. */
   readonly maxWaitMs: number
-  /** True if a change of its bands resets the buckets of a rule. */
+  /** True if a change of its bands resets the buckets of a rule without `onRuleChange`. */
   readonly resetBucketsOnReload: boolean
   /** The number of times that the buckets of a rule were reset. Part of its generation. */
   readonly resets: (ruleSetId: string, ruleId: string) => number
@@ -172,7 +172,7 @@ export function compileRule(
   options: SnapshotOptions,
   digests = new Map<string, string>(),
 ): CompiledRule {
-  const digest = options.resetBucketsOnReload ? `.${bandsDigest(rule, digests)}` : ''
+  const digest = resetsOnChange(rule, options.resetBucketsOnReload) ? `.${bandsDigest(rule, digests)}` : ''
   const generation = `${options.resets(ruleSetId, rule.id)}${digest}`
   const { id: ruleId, permits, bands, policy, consistency } = rule
   const { overrides: hasOverrides, limitScope, onStoreFailure } = rule

@@ -1,5 +1,5 @@
 import type { Snapshot } from '../../core/decision/snapshot.js'
-import type { Rule, RuleSet } from '../../core/rule.js'
+import { type Rule, type RuleSet, resetsOnChange } from '../../core/rule.js'
 import { eachInSteps, manyPerStep, type Steps } from '../../core/scheduling/steps.js'
 
 /** Bucket generations of rules in this process. Incrementing a generation resets all buckets of a rule without a search. */
@@ -17,7 +17,8 @@ export class BucketGenerations {
   }
 
   /**
-   * Increments the generation of every removed rule, and of rules whose bands changed if `resetChanged` is true. A rule that
+   * Increments the generation of every removed rule, and of rules whose bands changed if their `onRuleChange` is
+   * RESET; `resetChanged` is its default. A rule that
    * returns later, or whose bands change back, therefore starts with full buckets.
    */
   *compare(before: Snapshot, after: readonly RuleSet[], resetChanged: boolean): Steps<void> {
@@ -27,7 +28,8 @@ export class BucketGenerations {
       yield* eachInSteps(set?.rules ?? [], (rule) => present.set(rule.id, rule), manyPerStep)
       const compareRule = ({ rule }: { readonly rule: Rule }): void => {
         const now = present.get(rule.id)
-        if (now === undefined || (resetChanged && !hasSameBands(now, rule))) this.reset(ruleSetId, rule.id)
+        if (now === undefined || (resetsOnChange(now, resetChanged) && !hasSameBands(now, rule)))
+          this.reset(ruleSetId, rule.id)
       }
       yield* eachInSteps(rules.values(), compareRule, manyPerStep)
     }

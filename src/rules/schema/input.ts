@@ -6,6 +6,7 @@ import type {
   LimitScope,
   Mode,
   OnMissingKey,
+  OnRuleChange,
   OnStoreFailure,
   Policy,
   Strategy,
@@ -125,6 +126,8 @@ interface RuleFields {
   readonly consistency?: Consistency
   /** The treatment of requests while the store fails. Default: the value in the configuration. */
   readonly onStoreFailure?: OnStoreFailure
+  /** Existing buckets when the bands change: start full, or keep their level. Default: the value in the configuration. */
+  readonly onRuleChange?: OnRuleChange
   /** Enables overrides of the limits of single keys. Default: false. */
   readonly overrides?: boolean
   /** Data of your own, returned unchanged. */

@@ -54,6 +54,10 @@ export const ruleKinds = {
     'Default: EXACT. LEASED: TOKEN_BUCKET and FIXED_WINDOW only.',
   ),
   onStoreFailure: oneOf(['LOCAL', 'ALLOW', 'DENY'] as const),
+  onRuleChange: described(
+    oneOf(['RESET', 'KEEP'] as const),
+    'Existing buckets when the bands change. RESET: start full. KEEP: keep the level. Default: from the configuration.',
+  ),
   overrides: described(boolean, 'Enable overrides for this rule. Default: false.'),
   attributes: described(attributesKind, 'Free-form JSON, preserved byte for byte.'),
   createdAt: described(instant, setByStore),
@@ -108,6 +112,7 @@ function readCommon(fields: Fields<typeof ruleKinds>): Omit<Rule, 'id' | 'bands'
     maxWaitMs: fields.read('maxWaitMs'),
     onStoreFailure: fields.read('onStoreFailure'),
     enforcePercent: fields.read('enforcePercent'),
+    onRuleChange: fields.read('onRuleChange'),
     attributes: fields.read('attributes'),
     createdAt: fields.read('createdAt'),
     updatedAt: fields.read('updatedAt'),
