@@ -1,6 +1,7 @@
 import type { Buckets } from '../core/algorithm.js'
 import type { AlgorithmName, Band } from '../core/rule.js'
 import { type CellAlgorithm, Cells, Rows } from './cells.js'
+import { HoldLists } from './concurrency.js'
 import { calendarWindow, fixedWindow } from './fixed-window.js'
 import { intervalBucket } from './interval-bucket.js'
 import { leakyBucket } from './leaky-bucket.js'
@@ -12,16 +13,18 @@ import { tokenBucket } from './token-bucket.js'
 interface Entry {
   /** The number of the Lua twin in `stores/redis/lua/bands.lua`, which is stored with every bucket in Redis. */
   readonly kind: number
-  /** Undefined for the algorithm that keeps a log. */
+  /** Undefined for algorithms whose state is a list, which have `create` instead. */
   readonly cells?: CellAlgorithm
+  readonly create?: () => Buckets
 }
 
 const algorithms: Readonly<Record<AlgorithmName, Entry>> = {
   TOKEN_BUCKET: { kind: 1, cells: tokenBucket },
   LEAKY_BUCKET: { kind: 3, cells: leakyBucket },
   FIXED_WINDOW: { kind: 4, cells: fixedWindow },
-  SLIDING_WINDOW_LOG: { kind: 5 },
+  SLIDING_WINDOW_LOG: { kind: 5, create: () => new Logs() },
   SLIDING_WINDOW_COUNTER: { kind: 6, cells: slidingWindowCounter },
+  CONCURRENCY: { kind: 7, create: () => new HoldLists() },
 }
 
 /** Same state as a fixed window, so the same number. */
@@ -36,8 +39,8 @@ function entryOf(band: Band): Entry {
 
 /** Creates the buckets of a band. All bands of a rule share `rows`. */
 export function createBuckets(band: Band, rows: Rows): Buckets {
-  const { cells } = entryOf(band)
-  const create = (table: Rows): Buckets => (cells === undefined ? new Logs() : new Cells(cells, table))
+  const entry = entryOf(band)
+  const create = (table: Rows): Buckets => entry.create?.() ?? new Cells(entry.cells as CellAlgorithm, table)
   return band.spent === undefined
     ? create(rows)
     : new StartingBuckets(create(rows), create(new Rows()), band, band.spent)
@@ -53,7 +56,7 @@ export function bandKind(kind: number): Pick<Band, 'algorithm' | 'refill'> {
   return { algorithm: name as AlgorithmName, refill: 'STEADY' }
 }
 
-/** The algorithm of a band as pure functions of a few numbers, or undefined if it keeps a log. */
+/** The algorithm of a band as pure functions of a few numbers, or undefined if its state is a list. */
 export const cellsOf = (band: Band): CellAlgorithm | undefined => entryOf(band).cells
 
 export type { CellAlgorithm } from './cells.js'

@@ -1,4 +1,4 @@
-import type { AlgorithmName } from './rule.js'
+import type { AlgorithmName, Band } from './rule.js'
 
 /** Properties of an algorithm that other components depend on, so that none of them compares algorithm names. */
 export interface AlgorithmTraits {
@@ -8,6 +8,8 @@ export interface AlgorithmTraits {
   readonly isQueue: boolean
   /** A slot granted for a later time can be refunded only while no later slot is taken. */
   readonly shrinksFromEnd: boolean
+  /** A grant occupies a slot until it is released or expires. Such a band has no window and never delays a request. */
+  readonly takesHolds?: true
 }
 
 export const algorithmTraits: Readonly<Record<AlgorithmName, AlgorithmTraits>> = {
@@ -16,4 +18,9 @@ export const algorithmTraits: Readonly<Record<AlgorithmName, AlgorithmTraits>> =
   FIXED_WINDOW: { isRefilled: false, isQueue: false, shrinksFromEnd: true },
   SLIDING_WINDOW_LOG: { isRefilled: false, isQueue: false, shrinksFromEnd: false },
   SLIDING_WINDOW_COUNTER: { isRefilled: false, isQueue: false, shrinksFromEnd: false },
+  CONCURRENCY: { isRefilled: false, isQueue: false, shrinksFromEnd: false, takesHolds: true },
 }
+
+/** True if a grant of one of these bands occupies a slot until it is released. */
+export const takeHolds = (bands: readonly Band[]): boolean =>
+  bands.some(({ algorithm }) => algorithmTraits[algorithm].takesHolds)

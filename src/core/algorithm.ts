@@ -1,3 +1,4 @@
+import type { HoldId } from './holds/hold-storage.js'
 import type { Band } from './rule.js'
 
 /**
@@ -51,10 +52,14 @@ export interface Buckets {
   step(slot: number, band: Band, permits: number, now: number, maxWaitTicks: number, out: Step): void
   /** Optional fast path for requests that are granted at once. Returns false, with `out` unchanged, if `step` must be called. */
   stepQuickly?(slot: number, band: Band, permits: number, now: number, out: Step): boolean
-  /** Stores the state that a step has proposed. */
-  write(slot: number, next: Float64Array): void
+  /** Stores the state that a step has proposed. `hold` identifies the hold of an algorithm that takes holds. */
+  write(slot: number, next: Float64Array, hold?: HoldId): void
   /** Refunds permits that were granted for the tick `grantedAt`, never above capacity. */
   refund(slot: number, band: Band, permits: number, now: number, grantedAt: number): void
+  /** Releases a hold. Returns false if there is no such hold, or if it has expired. Only of algorithms that take holds. */
+  release?(slot: number, hold: HoldId, now: number): boolean
+  /** Extends a hold by the window of the band. Returns false if there is no such hold, or if it has expired. */
+  renew?(slot: number, band: Band, hold: HoldId, now: number): boolean
   /** The tick from which the bucket is equivalent to an unused one. */
   expiresAt(slot: number, band: Band): number
   clear(slot: number): void

@@ -18,9 +18,13 @@ export function durationText(ticks: number): string {
 export const windowText = ({ windowTicks, calendar }: Pick<Band, 'windowTicks' | 'calendar'>): string =>
   calendar === undefined ? durationText(windowTicks) : calendar.unit.toLowerCase()
 
-/** The default label of a band, such as `100-per-1h`. */
+/**
+ * The default label of a band, such as `100-per-1h`. That of CONCURRENCY does not contain the capacity: requests in progress
+ * must still be counted after the capacity of a rule has changed.
+ */
 export function bandLabel(band: Omit<Band, 'label'>): string {
-  const { capacity, refillTokens } = band
+  const { algorithm, capacity, refillTokens } = band
+  if (algorithm === 'CONCURRENCY') return 'concurrent'
   const refill = refillTokens === capacity ? '' : `-refill-${refillTokens}`
   return `${capacity}${refill}-per-${windowText(band)}`
 }

@@ -1,5 +1,6 @@
 import type { Step } from './algorithm.js'
 import type { FluxGateError } from './errors.js'
+import type { HoldId, HoldStorage } from './holds/hold-storage.js'
 import type { OverrideStorage } from './overrides/override-storage.js'
 import type { Band, OnStoreFailure, Policy } from './rule.js'
 import type { BreakerState } from './scheduling/circuit-breaker.js'
@@ -28,6 +29,8 @@ export interface BucketGroup {
   readonly listed?: 'ALLOW' | 'DENY'
   /** The rule's own policy while the store fails. */
   readonly onStoreFailure?: OnStoreFailure | undefined
+  /** True if a band is of the algorithm CONCURRENCY: a granted charge occupies slots until its hold is released. */
+  readonly takesHolds?: boolean
   /** Holds values that a store has computed for this group. Set if many decisions reuse the group. */
   readonly memo?: GroupMemo
 }
@@ -64,6 +67,8 @@ export interface Charge extends RuleCharge {
   readonly key: string
   /** Permits to take from each band. 0 only in a peek, to read the current state. */
   readonly permits: number
+  /** Identifies the hold that a granted charge takes. Set if the group takes holds and the charge is not a peek. */
+  readonly hold?: HoldId | undefined
 }
 
 /** Lists all members, because V8 reads objects that were created by spreading slowly. */
@@ -118,6 +123,8 @@ export interface Refund {
   readonly key: string
   /** Permits to return to each band. */
   readonly permits: number
+  /** The hold of the charge, which is released. Without it, bands of the algorithm CONCURRENCY are not refunded. */
+  readonly hold?: HoldId | undefined
   /** Per band, the tick for which its permits were granted: the time of the decision plus the delay of the band. Default: now. */
   readonly grantedAt?: readonly number[] | undefined
 }
@@ -236,6 +243,8 @@ export interface BucketStore {
   readonly availability?: StoreAvailability | undefined
   /** Set if the store can lease permits. */
   readonly leasing?: Leasing | undefined
+  /** Set if the store supports the algorithm CONCURRENCY. */
+  readonly holds?: HoldStorage | undefined
   /** Set if the store caches rejections in this process. */
   readonly rejectionCache?: RejectionCache | undefined
   /** @deprecated Use `generations`. */

@@ -33,7 +33,7 @@ export interface BandDecision {
   readonly allowed: boolean
   /** True for a rule in SHADOW mode, which never rejects. */
   readonly shadow: boolean
-  /** The window of the band in milliseconds. */
+  /** The window of the band in milliseconds; 0 for CONCURRENCY, which has none. */
   readonly windowMs: number
 }
 
@@ -70,6 +70,8 @@ export interface Decision {
   readonly degraded: boolean
   /** Every band of every matching rule. */
   readonly bands: readonly BandDecision[]
+  /** Identifies the slots that an allowed request occupies under rules of the algorithm CONCURRENCY. Release it when the work ends. */
+  readonly holdId?: string
 }
 
 /** Converts ticks to `retryAfterMs`: whole milliseconds, rounded up, or null for never. */

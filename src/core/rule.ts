@@ -10,6 +10,7 @@ export const algorithmNames = [
   'FIXED_WINDOW',
   'SLIDING_WINDOW_LOG',
   'SLIDING_WINDOW_COUNTER',
+  'CONCURRENCY',
 ] as const
 /** The name of a rate limiting algorithm. */
 export type AlgorithmName = (typeof algorithmNames)[number]
@@ -41,7 +42,7 @@ export interface Band {
   readonly capacity: number
   /** Permits added per window. */
   readonly refillTokens: number
-  /** The window in ticks (microseconds). */
+  /** The window in ticks (microseconds). CONCURRENCY: the time after which a hold expires, unless it is renewed. */
   readonly windowTicks: number
   /** FIXED_WINDOW only: windows are periods of this calendar. `windowTicks` is then the length of the longest period. */
   readonly calendar?: Calendar
@@ -155,6 +156,10 @@ export const countsByPath = (rule: Rule): boolean =>
 export const maxCapacity = 1_000_000_000
 /** The maximum capacity of a sliding window log, which keeps an entry per request. */
 export const maxLogCapacity = 100_000
+/** The maximum capacity of CONCURRENCY, which keeps an entry per hold. */
+export const maxConcurrency = 10_000
+/** The default of `maxHold`. */
+export const defaultMaxHoldTicks = 60_000_000
 export const minWindowTicks = 1_000
 export const maxWindowTicks = 366 * 24 * 3600 * 1_000_000
 /**

@@ -32,6 +32,10 @@ export const loadRedisStore: OpenRedisStore = (where, options): BucketStore => {
     charge: async (charges, peek) => (await loaded()).charge(charges, peek),
     refund: async (refunds) => (await loaded()).refund(refunds),
     reset: async (group, key) => (await loaded()).reset(group, key),
+    holds: {
+      release: async (holds) => (await loaded()).holds.release(holds),
+      renew: async (holds) => (await loaded()).holds.renew(holds),
+    },
     retire: (group) => store?.retire?.(group),
     close: async () => (await loaded()).close(),
     get overrides() {

@@ -84,6 +84,7 @@ function reportingOverrides(store: BucketStore): BucketStore {
         return charges.some(({ group }) => group.insteadOf !== undefined) ? { ...result, applied: charges } : result
       },
     }),
+    holds: store.holds,
     refund: (refunds) => store.refund(refunds),
     reset: (group, key) => store.reset(group, key),
     close: () => store.close(),

@@ -5,7 +5,8 @@ import type { BandDecision, Decision } from '../core/decision.js'
  * batch. The output is always ASCII, so its length equals its size in bytes; other characters are escaped.
  */
 export function decisionText(decision: Decision): string {
-  const { bands } = decision
+  const { bands, holdId } = decision
+  if (holdId !== undefined) return `${fullText(decision).slice(0, -1)},"holdId":${quoted(holdId)}}`
   const only = bands[0]
   return only !== undefined && bands.length === 1 && hasSameValues(decision, only)
     ? singleBandText(decision, only)

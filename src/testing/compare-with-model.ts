@@ -8,6 +8,7 @@ import {
   type Refund,
 } from '../core/bucket-store.js'
 import type { Clock } from '../core/clock.js'
+import type { Hold } from '../core/holds/hold-storage.js'
 import type { Band } from '../core/rule.js'
 import { seededRandom } from '../core/seeded-random.js'
 import { chargeOf, group } from './fixtures.js'
@@ -31,7 +32,7 @@ export interface Comparison extends BandChoice {
 
 /**
  * Runs one random history on the store and on the reference models, and asserts that they agree in every field of every
- * result. A history contains charges, peeks, refunds, resets, edits, pauses from a microsecond to months, and clock steps back.
+ * result. A history contains charges, peeks, refunds, releases, renewals, resets, edits, pauses from a microsecond to months, and clock steps back.
  */
 export async function compareWithModel(
   create: (clock: Clock) => BucketStore | Promise<BucketStore>,
@@ -50,6 +51,8 @@ export async function compareWithModel(
   )
   const keys = ['alice', 'bob']
   let granted: Refund[] = []
+  /** Holds that were taken; some have been released or have expired. */
+  let held: Hold[][] = []
   try {
     for (let step = 0; step < steps; step++) {
       const where = `seed ${seed}, step ${step}`
@@ -65,6 +68,7 @@ export async function compareWithModel(
           ),
         )
         granted = []
+        held = []
         // A store notices an edit at the next use of the rule.
         await both(
           store,
@@ -77,14 +81,25 @@ export async function compareWithModel(
         )
       } else if (kind < 0.06) await both(store, model, (one) => one.reset((charges[0] as Charge).group, 'alice'))
       else if (kind < 0.14) await both(store, model, (one) => one.refund(granted))
-      else {
+      else if (kind < 0.26 && held.length > 0) {
+        const index = Math.floor(random() * held.length)
+        const holds = held[index] as Hold[]
+        const act = (one: BucketStore) => (kind < 0.19 ? one.holds?.renew(holds) : one.holds?.release(holds))
+        const expected = await act(model)
+        assert.equal(await act(store), expected, `${where}: ${JSON.stringify({ kind, holds })}`)
+        if (random() < 0.7) held.splice(index, 1)
+      } else {
         const peek = kind < 0.24
         const expected = await model.charge(charges, peek)
         // Every other step without a promise, where the store can do that.
         const actual =
           (step % 2 === 0 ? store.chargeSync?.(charges, peek) : undefined) ?? (await store.charge(charges, peek))
         assert.deepEqual(copyResult(charges, actual), expected, `${where}: ${JSON.stringify({ charges, peek })}`)
-        if (actual.granted && !peek) granted = refundsOf(charges, actual)
+        if (actual.granted && !peek) {
+          granted = refundsOf(charges, actual)
+          const holds = charges.flatMap(({ group, key, hold }) => (hold === undefined ? [] : [{ group, key, hold }]))
+          if (holds.length > 0) held.push(holds)
+        }
       }
     }
   } finally {
@@ -118,10 +133,11 @@ async function resetFull(
 /** The refunds that undo a granted decision. */
 function refundsOf(charges: readonly Charge[], result: ChargeResult): Refund[] {
   let index = 0
-  return charges.map(({ group, key, permits }) => ({
+  return charges.map(({ group, key, permits, hold }) => ({
     group,
     key,
     permits,
+    ...(hold !== undefined && { hold }),
     grantedAt: group.bands.map(() => result.now + (result.bands[index++]?.delay ?? 0)),
   }))
 }

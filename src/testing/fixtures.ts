@@ -1,4 +1,5 @@
 /** Test fixtures for bands, bucket groups and charges, with simple defaults. */
+import { takeHolds } from '../core/algorithm-traits.js'
 import type { BucketGroup, Charge } from '../core/bucket-store.js'
 import type { Band } from '../core/rule.js'
 
@@ -25,6 +26,7 @@ export const group = (ruleId: string, bands: readonly Band[], fields: Partial<Bu
   generation: '1',
   permits: 1,
   bands,
+  takesHolds: takeHolds(bands),
   ...fields,
 })
 

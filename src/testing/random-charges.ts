@@ -1,6 +1,14 @@
+import { algorithmTraits } from '../core/algorithm-traits.js'
 import type { BucketGroup, Charge } from '../core/bucket-store.js'
 import { type Calendar, calendarUnits, nominalTicks } from '../core/calendar/calendar.js'
-import { type AlgorithmName, algorithmNames, type Band, maxFillTicks, maxLogCapacity } from '../core/rule.js'
+import {
+  type AlgorithmName,
+  algorithmNames,
+  type Band,
+  maxConcurrency,
+  maxFillTicks,
+  maxLogCapacity,
+} from '../core/rule.js'
 import type { Random } from '../core/seeded-random.js'
 
 const pick = <T>(random: Random, items: readonly T[]): T => items[Math.floor(random() * items.length)] as T
@@ -19,13 +27,19 @@ export interface BandChoice {
   readonly calendars?: boolean
 }
 
+function maxCapacityOf(algorithm: AlgorithmName): number {
+  if (algorithm === 'SLIDING_WINDOW_LOG') return maxLogCapacity
+  return algorithmTraits[algorithm].takesHolds ? maxConcurrency : 1e9
+}
+
 /** A random legal band, with a window from a millisecond to a year. */
 export function randomBand(random: Random, label: string, choice: BandChoice = {}): Band {
   const algorithm = pick(random, choice.algorithms ?? algorithmNames)
-  const max = Math.min(choice.maxCapacity ?? 1e9, algorithm === 'SLIDING_WINDOW_LOG' ? maxLogCapacity : 1e9)
+  const max = Math.min(choice.maxCapacity ?? 1e9, maxCapacityOf(algorithm))
   const capacity = logUniform(random, max)
   const windowTicks = random() < 0.7 ? pick(random, windows) * ms : Math.max(ms, logUniform(random, 366 * day))
-  const refillTokens = random() < 0.5 ? capacity : logUniform(random, max)
+  const isRate = !algorithmTraits[algorithm].takesHolds
+  const refillTokens = !isRate || random() < 0.5 ? capacity : logUniform(random, max)
   const refill = algorithm === 'TOKEN_BUCKET' && random() < 0.25 ? 'INTERVAL' : 'STEADY'
   if (choice.calendars && algorithm === 'FIXED_WINDOW' && random() < 0.6) {
     const calendar = randomCalendar(random)
@@ -53,7 +67,7 @@ function randomCalendar(random: Random): Calendar {
 /** The band with another capacity and refill. */
 export function editedBand(random: Random, band: Band): Band {
   const capacity = Math.max(1, Math.floor(band.capacity * (0.3 + 2 * random())))
-  const max = band.algorithm === 'SLIDING_WINDOW_LOG' ? maxLogCapacity : 1e9
+  const max = maxCapacityOf(band.algorithm)
   return { ...band, capacity: Math.min(max, capacity), refillTokens: Math.min(max, capacity) }
 }
 
@@ -72,6 +86,7 @@ export function randomPause(random: Random, band: Band): number {
 /** Charges of random rules and keys, for 1 permit to slightly more than the capacity. */
 export function randomCharges(random: Random, groups: readonly BucketGroup[], keys: readonly string[]): Charge[] {
   const chosen = groups.filter(() => random() < 0.7)
+  const hold = { high: Math.floor(random() * 2 ** 32), low: Math.floor(random() * 2 ** 32) }
   return (chosen.length > 0 ? chosen : groups.slice(0, 1)).map((group) => {
     const minCapacity = Math.min(...group.bands.map((band) => band.capacity))
     const waits = random() < 0.3
@@ -82,6 +97,7 @@ export function randomCharges(random: Random, groups: readonly BucketGroup[], ke
       maxWaitTicks: waits ? Math.floor(random() * 2 * Math.max(...group.bands.map((band) => band.windowTicks))) : 0,
       policy: waits ? 'WAIT_FOR_REFILL' : 'REJECT',
       shadow: random() < 0.15,
+      ...(group.takesHolds && { hold }),
     }
   })
 }

@@ -1,3 +1,4 @@
+import { algorithmTraits } from '../algorithm-traits.js'
 import type { BandResult, Charge, ChargeResult } from '../bucket-store.js'
 import { periodsOf } from '../calendar/periods.js'
 import { ticksPerMs } from '../clock.js'
@@ -19,7 +20,8 @@ export function composeDecision(
     return composeOverridden(ruleSetId, result.applied, result, degraded, composeDecision)
   const charge = charges[0] as Charge
   const bandResult = result.bands[0] as BandResult
-  const isSingleBand = charges.length === 1 && charge.group.bands.length === 1 && !charge.shadow
+  const { bands, takesHolds } = charge.group
+  const isSingleBand = charges.length === 1 && bands.length === 1 && !charge.shadow && takesHolds !== true
   return isSingleBand && result.granted && bandResult.allowed && bandResult.delay === 0
     ? composeGrant(ruleSetId, charge, bandResult, degraded)
     : composeBands(ruleSetId, charges, result, degraded)
@@ -119,7 +121,7 @@ function bandDecision({ group, key, shadow }: Charge, band: Band, result: BandRe
     retryAfterMs: result.retryAfter === 0 ? 0 : untilRetryMs(result.retryAfter),
     allowed: result.allowed,
     shadow,
-    windowMs: windowMsOf(band, result.resetAt),
+    windowMs: algorithmTraits[band.algorithm].takesHolds ? 0 : windowMsOf(band, result.resetAt),
   }
 }
 

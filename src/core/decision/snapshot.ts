@@ -1,3 +1,4 @@
+import { algorithmTraits, takeHolds } from '../algorithm-traits.js'
 import { type BucketGroup, type Charge, newMemo, type RuleCharge } from '../bucket-store.js'
 import { ticksUp } from '../clock.js'
 import { compileKey, type KeyOf, type ScopeKeyOptions } from '../keys/scope-key-resolver.js'
@@ -34,6 +35,8 @@ export interface Snapshot {
 export interface Plan {
   readonly ruleSet: RuleSet
   readonly rules: ReadonlyMap<string, CompiledRule>
+  /** True if a rule has a band of the algorithm CONCURRENCY, so that its decisions may take holds. */
+  readonly takesHolds: boolean
   /** The charges of a request, one per rule that applies; or the rule that rejects it because its identity is missing. */
   charges(context: RequestContext, permits: number): readonly Charge[] | MissingKey
 }
@@ -84,7 +87,8 @@ function* planSteps(ruleSet: RuleSet, options: SnapshotOptions): Steps<Plan> {
   const [only] = byRank
   const isSingle = only !== undefined && byRank.length === 1 && isForEveryRequest(only.rule) && !countsByPath(only.rule)
   const charges = isSingle ? singleCharges(only) : yield* matchedCharges(ruleSet, ranked, byRank)
-  return { ruleSet, rules, charges }
+  const takesHolds = byRank.some(({ group }) => group.takesHolds)
+  return { ruleSet, rules, takesHolds, charges }
 }
 
 /** For a single rule that applies to every request: there is nothing to match. */
@@ -179,6 +183,7 @@ export function compileRule(
   // An override takes effect for the next decision, so rules with overrides are never leased.
   const isLeased = consistency === 'LEASED' && !hasOverrides
   const countsAddresses = limitScope === 'IP'
+  const takesHolds = takeHolds(bands)
   const memo = newMemo()
   const group = {
     ruleSetId,
@@ -190,6 +195,7 @@ export function compileRule(
     hasOverrides,
     countsAddresses,
     onStoreFailure,
+    takesHolds,
     memo,
   }
   const maxWaitTicks = policy === 'WAIT_FOR_REFILL' ? maxWaitTicksOf(rule.maxWaitMs ?? options.maxWaitMs) : 0
@@ -239,15 +245,20 @@ function matchedContext(
 
 /** A digest of the bands. Two rules have the same digest exactly if their buckets are interchangeable. */
 function bandsDigest({ bands }: Rule, digests: Map<string, string>): string {
-  const definition = bands.map(({ label, algorithm, refill, capacity, refillTokens, windowTicks, calendar }) => [
-    label,
-    algorithm,
-    refill,
-    capacity,
-    refillTokens,
-    windowTicks,
-    ...(calendar === undefined ? [] : [calendar.unit, calendar.timeZone, calendar.month, calendar.day]),
-  ])
+  const definition = bands.map(({ label, algorithm, refill, capacity, refillTokens, windowTicks, calendar }) =>
+    // A change of the limit does not end requests in progress, so their holds must still be counted.
+    algorithmTraits[algorithm].takesHolds
+      ? [label, algorithm]
+      : [
+          label,
+          algorithm,
+          refill,
+          capacity,
+          refillTokens,
+          windowTicks,
+          ...(calendar === undefined ? [] : [calendar.unit, calendar.timeZone, calendar.month, calendar.day]),
+        ],
+  )
   const text = JSON.stringify(definition)
   const digest = digests.get(text) ?? sha256(text, 'base64url').slice(0, 12)
   digests.set(text, digest)

@@ -41,6 +41,7 @@ const decisionFields: Readonly<Record<keyof Decision, Test>> = {
   resetAt: isNumber,
   policy: (value) => value === 'REJECT' || value === 'WAIT_FOR_REFILL',
   degraded: isFlag,
+  holdId: (value) => value === undefined || typeof value === 'string',
   bands: (value) => Array.isArray(value) && value.every((band) => hasAll(band, bandFields)),
 }
 

@@ -62,6 +62,9 @@ type WindowInput =
       readonly anchor?: number | string
     }
 
+/** A CONCURRENCY band has no window. */
+type NoWindow = { readonly [Name in WindowName]?: undefined }
+
 interface BandFields {
   /** Unique in the rule. Default: derived from capacity and window, such as `100-per-1h`. */
   readonly label?: string
@@ -71,11 +74,13 @@ interface BandFields {
   readonly refillTokens?: number
   /** `TOKEN_BUCKET` only: continuous refill, or all at once at the end of each window. Default: `STEADY`. */
   readonly refill?: 'STEADY' | 'INTERVAL'
+  /** `CONCURRENCY` only, in place of a window: a hold that is neither released nor renewed expires after this. Default: `'60s'`. */
+  readonly maxHold?: string
 }
 
 /** One limit of a rule: a capacity per window. */
 export type BandInput = BandFields &
-  WindowInput & {
+  (WindowInput | NoWindow) & {
     /** Case, `-` and `_` are ignored. Default: the algorithm of the rule. */
     readonly algorithm?: AlgorithmInput
   }
@@ -149,7 +154,7 @@ export interface RuleInput extends RuleFields {
 /** A rule outside a rule set, as `createLimiter` takes it. It needs no id, and a single band may be written without `bands`. */
 export type SingleRuleInput = RuleFields &
   (
-    | (BandFields & WindowInput & { readonly bands?: undefined })
+    | (BandFields & (WindowInput | NoWindow) & { readonly bands?: undefined })
     | ({
         /** The limits. Every one must allow a request. Alternative to `capacity` and `window`. */
         readonly bands: readonly BandInput[]

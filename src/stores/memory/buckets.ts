@@ -1,6 +1,7 @@
 import { type Buckets, newStep, type Step } from '../../core/algorithm.js'
 import { type BucketGroup, type Charge, type ChargeResult, copyResult, type Refund } from '../../core/bucket-store.js'
 import { type Clock, ticks } from '../../core/clock.js'
+import type { Hold, HoldId, HoldStorage } from '../../core/holds/hold-storage.js'
 import { boundedKey } from '../../core/keys/bounded-key.js'
 import type { Band } from '../../core/rule.js'
 import { Eviction, overflowKey } from './eviction.js'
@@ -24,6 +25,10 @@ export class MemoryBuckets implements MemoryStore {
   readonly #result = { granted: false, now: Number.NaN, bands: this.#steps }
 
   readonly overrides: MemoryOverrides
+  readonly holds: HoldStorage = {
+    release: async (holds) => this.#someHold(holds, (table, key, hold, now) => table.release(key, hold, now)),
+    renew: async (holds) => !this.#someHold(holds, (table, key, hold, now) => !table.renew(key, hold, now)),
+  }
 
   constructor(maxKeys: number, clock: Clock) {
     this.#eviction = new Eviction(this.#tables, maxKeys)
@@ -41,7 +46,7 @@ export class MemoryBuckets implements MemoryStore {
 
   chargeSync(charges: readonly Charge[], peek: boolean): ChargeResult {
     const charge = charges.length === 1 && !peek ? charges[0] : undefined
-    if (charge !== undefined && !charge.group.hasOverrides && charge.group.listed === undefined) {
+    if (charge !== undefined && !charge.group.hasOverrides && charge.group.listed === undefined && charge.hold === undefined) {
       const table = this.#tables.of(charge.group)
       const slot = table.slotOf(boundedKey(charge.key))
       if (slot !== undefined) return this.#chargeSlot(table, slot, charge)
@@ -132,7 +137,7 @@ export class MemoryBuckets implements MemoryStore {
           if (this.#slots[i] === noSlot) this.#addKey(i, charge)
           const { buckets } = this.#tableOf[i] as RuleTable
           for (let j = 0; j < count; j++)
-            (buckets[j] as Buckets).write(this.#slots[i] as number, (this.#steps[first + j] as Step).next)
+            (buckets[j] as Buckets).write(this.#slots[i] as number, (this.#steps[first + j] as Step).next, charge.hold)
         }
       }
       first += count
@@ -203,15 +208,29 @@ export class MemoryBuckets implements MemoryStore {
 
   async refund(refunds: readonly Refund[]): Promise<void> {
     const now = ticks(this.#clock)
-    for (const { group, key, permits, grantedAt } of refunds) {
+    for (const { group, key, permits, grantedAt, hold } of refunds) {
       // A refund of a specific grant returns to the buckets that granted it, even if the override has changed since.
       const charged = grantedAt === undefined ? this.overrides.groupOf(group, key, now) : group
       if (charged.listed !== undefined) continue
       const storedKey = boundedKey(key)
       const hasBalance = charged.bands.some(({ spent }) => spent !== undefined)
       if (hasBalance && !this.#createBuckets(charged, storedKey, now)) continue
-      this.#tables.of(charged).refund(storedKey, permits, now, grantedAt)
+      this.#tables.of(charged).refund(storedKey, permits, now, grantedAt, hold)
     }
+  }
+
+  /** Calls `act` for every hold. Returns true if one of the calls does. */
+  #someHold(
+    holds: readonly Hold[],
+    act: (table: RuleTable, key: string, hold: HoldId, now: number) => boolean,
+  ): boolean {
+    const now = ticks(this.#clock)
+    let result = false
+    for (const { group, key, hold } of holds) {
+      const charged = this.overrides.groupOf(group, key, now)
+      if (charged.listed === undefined) result = act(this.#tables.of(charged), boundedKey(key), hold, now) || result
+    }
+    return result
   }
 
   /** Creates the buckets of a key with a starting balance. Returns false if there is no room. */

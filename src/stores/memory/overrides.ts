@@ -93,11 +93,11 @@ export class MemoryOverrides implements OverrideStorage {
   appliedTo(charges: readonly Charge[], now: number): readonly Charge[] | undefined {
     if (this.#rules.size === 0) return undefined
     let applied: Charge[] | undefined
-    for (const [i, { group, key, permits, maxWaitTicks, policy, shadow }] of charges.entries()) {
+    for (const [i, { group, key, permits, maxWaitTicks, policy, shadow, hold }] of charges.entries()) {
       const instead = this.groupOf(group, key, now)
       if (instead === group) continue
       applied ??= [...charges]
-      applied[i] = { group: instead, key, permits, maxWaitTicks, policy, shadow }
+      applied[i] = { group: instead, key, permits, maxWaitTicks, policy, shadow, hold }
     }
     return applied
   }

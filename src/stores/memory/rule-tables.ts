@@ -1,6 +1,7 @@
 import { createBuckets, Rows } from '../../algorithms/index.js'
 import type { Buckets, Step } from '../../core/algorithm.js'
 import type { BucketGroup } from '../../core/bucket-store.js'
+import type { HoldId } from '../../core/holds/hold-storage.js'
 import { ownText } from '../../core/keys/bounded-key.js'
 import type { Band } from '../../core/rule.js'
 
@@ -68,11 +69,32 @@ export class RuleTable {
   }
 
   /** Refunds permits to all bands. Has no effect on a key without buckets. */
-  refund(key: string, permits: number, now: number, grantedAt?: readonly number[]): void {
+  refund(key: string, permits: number, now: number, grantedAt?: readonly number[], hold?: HoldId): void {
     const slot = this.#slots.get(key)
     if (slot === undefined) return
     for (const [index, buckets] of this.buckets.entries())
-      buckets.refund(slot, this.bands[index] as Band, permits, now, grantedAt?.[index] ?? now)
+      if (hold !== undefined && buckets.release !== undefined) buckets.release(slot, hold, now)
+      else
+        buckets.refund(slot, this.bands[index] as Band, permits, now, grantedAt?.[index] ?? now)
+  }
+
+  /** Releases a hold in all bands that take holds. Returns true if one of them had it. */
+  release(key: string, hold: HoldId, now: number): boolean {
+    const slot = this.#slots.get(key)
+    if (slot === undefined) return false
+    let wasHeld = false
+    for (const buckets of this.buckets) wasHeld = buckets.release?.(slot, hold, now) || wasHeld
+    return wasHeld
+  }
+
+  /** Renews a hold in all bands that take holds. Returns false if one of them does not have it. */
+  renew(key: string, hold: HoldId, now: number): boolean {
+    const slot = this.#slots.get(key)
+    if (slot === undefined) return false
+    let isHeld = true
+    for (const [index, buckets] of this.buckets.entries())
+      isHeld = (buckets.renew?.(slot, this.bands[index] as Band, hold, now) ?? true) && isHeld
+    return isHeld
   }
 
   /** The tick from which the buckets of a key are equivalent to unused ones. */

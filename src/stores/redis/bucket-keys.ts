@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { cellsOf, kindOf } from '../../algorithms/index.js'
+import { algorithmTraits, takeHolds } from '../../core/algorithm-traits.js'
 import type { BucketGroup } from '../../core/bucket-store.js'
 import type { Calendar } from '../../core/calendar/calendar.js'
 import { digestOfKey, escapeKeyPart, isLongKey, longestKey, specialInKey } from '../../core/keys/bounded-key.js'
@@ -30,6 +31,8 @@ export interface GroupLayout {
   readonly hasLog: boolean
   /** The calendar of each band, if at least one band has one. */
   readonly calendars: readonly (Calendar | undefined)[] | undefined
+  /** True if a bucket is a list of holds. */
+  readonly hasHolds: boolean
 }
 
 /** Returns a digest of at least eight bytes. */
@@ -59,8 +62,9 @@ export class Layouts {
         const tag = (ids[i] as number) * tagUnit + kindOf(band)
         return [tag, band.capacity, band.refillTokens, band.windowTicks]
       }),
-      hasLog: bands.some((band) => cellsOf(band) === undefined),
+      hasLog: bands.some((band) => cellsOf(band) === undefined && !algorithmTraits[band.algorithm].takesHolds),
       calendars: bands.some(({ calendar }) => calendar) ? bands.map(({ calendar }) => calendar) : undefined,
+      hasHolds: takeHolds(bands),
     }
     this.byGroup.set(group, layout)
     return layout

@@ -18,6 +18,8 @@ const [denied, granted, unable, allowed, empty] = [0, 1, 2, 3, 4]
 export type BucketState = readonly number[] | undefined | null
 
 export interface Answer extends LeaseResult {
+  /** RELEASE: the number of released holds. RENEW: the number of bands without the hold. */
+  readonly holds?: number
   /** The state of each band, if a charge or peek was rejected. */
   readonly states?: readonly BucketState[]
 }
@@ -100,6 +102,11 @@ function readAnswer(reader: Reader, operation: Operation, applied: readonly Char
   if (outcome === empty) return readEmpty(reader, operation, applied)
   const isGranted = outcome === granted || outcome === allowed
   if (!isGranted && outcome !== denied) throw malformedReply('outcome')
+  if (operation.type === 'RELEASE' || operation.type === 'RENEW') {
+    const holds = reader.numbers[reader.at++] as number
+    if (!isCount(holds)) throw malformedReply('holds')
+    return { granted: isGranted, now, bands: [], holds }
+  }
   if (withoutBands.has(operation.type)) return { granted: isGranted, now, bands: [] }
   const bands: BandResult[] = []
   const states: BucketState[] | undefined = operation.type === 'LEASE' || isGranted ? undefined : []
@@ -233,7 +240,7 @@ function appliedBy(
     const group = found(lookup, override, now)
     if (group === charge.group) continue
     const charges = applied.get(operation) ?? [...operation.items]
-    charges[item] = chargeOf({ ...charge, group }, charge.key, charge.permits)
+    charges[item] = { ...chargeOf({ ...charge, group }, charge.key, charge.permits), hold: charge.hold }
     applied.set(operation, charges)
   }
   if (next !== overrides.length) throw unexpectedReply(`overrides of ${lookups.length} lookups`, overrides)

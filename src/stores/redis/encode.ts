@@ -15,7 +15,11 @@ const codes: Readonly<Record<Operation['type'], number>> = {
   SETTLE: 5,
   RESET: 6,
   BACKDATE: 8,
+  RELEASE: 22,
+  RENEW: 23,
 }
+/** The code of a CHARGE that takes holds. */
+const acquire = 21
 
 export interface Message {
   readonly keys: readonly string[]
@@ -61,7 +65,7 @@ interface Buckets {
   readonly terms: Term[]
   /** For each item of each operation: the number of its key, negative with a log, and the number of its first band. */
   readonly itemNumbers: number[]
-  /** For each operation: true if it shares a key with another operation, or has a log, a calendar or a shadow rule. */
+  /** For each operation: true if it shares a key with another one, or has a log, a calendar, holds or a shadow rule. */
   readonly isSeparate: boolean[]
   readonly lookups: Lookup[]
   readonly hashes: string[]
@@ -123,7 +127,7 @@ function addItem(
 ): void {
   const { cells, logs, isSeparate, itemNumbers } = buckets
   const firstBand = firstBandOf(buckets, layout, names)
-  if (layout.calendars !== undefined) isSeparate[index] = true
+  if (layout.calendars !== undefined || layout.hasHolds) isSeparate[index] = true
   const known = cells.get(name)
   if (known !== undefined) {
     isSeparate[index] = true
@@ -166,7 +170,7 @@ function addPeriods(
 
 /** A refund with `grantedAt` and a backdate address known buckets, so they need no lookup. */
 const isLookedUp = ({ type, items }: Operation, item: number): boolean =>
-  type === 'REFUND' ? items[item]?.grantedAt === undefined : type !== 'BACKDATE'
+  type === 'REFUND' || type === 'RELEASE' ? items[item]?.grantedAt === undefined : type !== 'BACKDATE'
 
 /** Per lookup: the number of its operation, of its item there, of its first band, its number of bands, and its key. */
 function lookupNumbers({ lookups, places, itemNumbers }: Buckets, cellKeys: number): number[] {
@@ -224,13 +228,19 @@ function addToRun(entries: Entries, { itemNumbers }: Buckets, items: readonly Ch
 function addOther(entries: Entries, { itemNumbers }: Buckets, operation: Operation): void {
   const { numbers, cellKeys } = entries
   const { type, items } = operation
-  const hasInstants = type === 'REFUND' || type === 'SETTLE' || type === 'BACKDATE'
-  numbers.push(codes[type], items.length)
+  const hasInstants = type === 'REFUND' || type === 'SETTLE' || type === 'BACKDATE' || type === 'RELEASE'
+  const takesHolds = type === 'CHARGE' && items.some(({ hold }) => hold !== undefined)
+  const hasHolds = takesHolds || type === 'RELEASE' || type === 'RENEW'
+  numbers.push(takesHolds ? acquire : codes[type], items.length)
   for (let item = 0; item < items.length; item++, entries.at += 2) {
     const { length } = (items[item] as Operation['items'][number]).group.bands
     const key = keyNumber(itemNumbers[entries.at] as number, cellKeys)
     numbers.push(...termsOf(operation, item), key, itemNumbers[entries.at + 1] as number, length)
     if (hasInstants) for (let band = 0; band < length; band++) numbers.push(instantOf(operation, item, band))
+    if (hasHolds) {
+      const { high = unset, low = unset } = (items[item] as Charge).hold ?? {}
+      numbers.push(high, low)
+    }
   }
 }
 
@@ -257,6 +267,7 @@ function termsOf(operation: Operation, index: number): Terms {
     case 'LEASE':
       return [operation.items[0].permits, 0, operation.items[0].wanted]
     case 'RESET':
+    case 'RENEW':
       return [0, 0, 0]
     case 'BACKDATE':
       return [(operation.items[index] as Backdate).from, 0, 0]
@@ -269,6 +280,7 @@ const unset = -1
 
 function instantOf(operation: Operation, index: number, band: number): number {
   if (operation.type === 'BACKDATE') return operation.items[index]?.instants[band] ?? unset
-  if (operation.type === 'REFUND') return operation.items[index]?.grantedAt?.[band] ?? unset
+  if (operation.type === 'REFUND' || operation.type === 'RELEASE')
+    return operation.items[index]?.grantedAt?.[band] ?? unset
   return operation.type === 'SETTLE' ? (operation.items[index] as Settlement).ending : unset
 }

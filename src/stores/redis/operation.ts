@@ -1,10 +1,12 @@
 import type { BucketGroup, Charge, LeaseRequest, Refund, Settlement } from '../../core/bucket-store.js'
+import type { Hold } from '../../core/holds/hold-storage.js'
 import type { Layouts } from './bucket-keys.js'
 
 /** One operation of the script. It is executed completely or not at all. */
 export type Operation =
   | { readonly type: 'CHARGE' | 'PEEK'; readonly items: readonly Charge[] }
-  | { readonly type: 'REFUND'; readonly items: readonly Refund[] }
+  | { readonly type: 'REFUND' | 'RELEASE'; readonly items: readonly Refund[] }
+  | { readonly type: 'RENEW'; readonly items: readonly Hold[] }
   | { readonly type: 'LEASE'; readonly items: readonly [LeaseRequest] }
   | { readonly type: 'SETTLE'; readonly items: readonly Settlement[] }
   | { readonly type: 'RESET'; readonly items: readonly Pick<Refund, 'group' | 'key'>[] }

@@ -10,6 +10,7 @@ import type {
 } from '../../core/bucket-store.js'
 import { type Clock, systemClock, ticks } from '../../core/clock.js'
 import { FluxGateError } from '../../core/errors.js'
+import type { Hold, HoldStorage } from '../../core/holds/hold-storage.js'
 import { TurnBatches } from '../../core/scheduling/turn-batches.js'
 import type { RedisConnection } from '../../redis/client/connection.js'
 import { isSplit, wrapRedisError } from '../../redis/client/errors.js'
@@ -93,6 +94,10 @@ export class RedisBuckets implements LeasingStore {
     settle: (settlements) => this.#settle(settlements),
   }
   readonly #calendarTime = new CalendarTime()
+  readonly holds: HoldStorage = {
+    release: async (holds) => (await this.#askHolds('RELEASE', holds)).some((count) => count > 0),
+    renew: async (holds) => (await this.#askHolds('RENEW', holds)).every((missing) => missing === 0),
+  }
   readonly #groups = new OverriddenGroups()
   readonly #lastKnown = new LastKnownOverrides()
   readonly #overrideCaches: OverrideCaches
@@ -124,7 +129,15 @@ export class RedisBuckets implements LeasingStore {
   }
 
   refund(refunds: readonly Refund[]): Promise<void> {
-    return this.#change(refunds, () => this.#bySlot(refunds).map((items) => this.ask({ type: 'REFUND', items })))
+    const typeOf = (items: readonly Refund[]) => (items.some(({ hold }) => hold !== undefined) ? 'RELEASE' : 'REFUND')
+    return this.#change(refunds, () => this.#bySlot(refunds).map((items) => this.ask({ type: typeOf(items), items })))
+  }
+
+  /** Returns the number in the answer of each call. Hold ids are unique, so other operations of the same keys do not matter. */
+  async #askHolds(type: 'RELEASE' | 'RENEW', holds: readonly Hold[]): Promise<number[]> {
+    const items = holds.map(({ group, key, hold }) => ({ group, key, hold, permits: 0 }))
+    const answers = await Promise.all(this.#bySlot(items).map((part) => this.ask({ type, items: part })))
+    return answers.map(({ holds: count }) => count ?? 0)
   }
 
   reset(group: BucketGroup, key: string): Promise<void> {

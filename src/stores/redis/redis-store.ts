@@ -1,6 +1,7 @@
 import type { BucketStore, SharedGenerations, StoreAvailability } from '../../core/bucket-store.js'
 import type { Clock } from '../../core/clock.js'
 import { FluxGateError } from '../../core/errors.js'
+import type { HoldStorage } from '../../core/holds/hold-storage.js'
 import { omitUndefined } from '../../core/omit-undefined.js'
 import type { OverrideStorage } from '../../core/overrides/override-storage.js'
 import { connectRedis } from '../../redis/client/connect-redis.js'
@@ -41,6 +42,7 @@ const defaultConnectTimeoutMs = 2_000
 /** A bucket store in Redis. Created by `redisStore`. */
 export interface RedisStore extends BucketStore {
   readonly generations: SharedGenerations
+  readonly holds: HoldStorage
   readonly overrides: OverrideStorage
   readonly availability: StoreAvailability
   /** Leased permits that this process has not spent yet. */
@@ -113,6 +115,10 @@ export function redisStore(where: string | RedisOptions | object, options: Redis
     async close() {
       await store.close()
       isClosed = true
+    },
+    holds: {
+      release: (holds) => afterConnecting(() => (store.holds as HoldStorage).release(holds)),
+      renew: (holds) => afterConnecting(() => (store.holds as HoldStorage).renew(holds)),
     },
     generations,
     overrides: clearingRejections(buckets.overrides, rejectionCache, (group, key) => buckets.cachedGroup(group, key)),

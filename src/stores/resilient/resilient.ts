@@ -33,7 +33,7 @@ export function resilient(input: BucketStore, options: ResilientOptions = {}): B
   checkRange('failures', failures, 1)
   checkRange('openMs', openMs, 0, longestWaitMs)
   const store = withCapabilities(input)
-  const { availability, leasing, rejectionCache } = store
+  const { availability, leasing, holds, rejectionCache } = store
   const breaker = new CircuitBreaker({ failures, openMs }, clock, availability?.failsPartially ? timeoutMs : 0)
   const deadlines = new Deadlines(timeoutMs, clock)
   /** True if the last failed call found no connection. The next call then fails early unless there is a connection again. */
@@ -110,6 +110,10 @@ export function resilient(input: BucketStore, options: ResilientOptions = {}): B
     refund: (refunds) => guarded('refund permits', () => store.refund(refunds)),
     reset: (group, key) => guarded('reset a bucket', () => store.reset(group, key)),
     leasing: leasing && guardLeasing(leasing, guarded),
+    holds: holds && {
+      release: (released) => guarded('release a hold', () => holds.release(released)),
+      renew: (renewed) => guarded('renew a hold', () => holds.renew(renewed)),
+    },
     availability: {
       isBounded: availability?.isBounded,
       get isConnected() {

@@ -1,3 +1,4 @@
+import type { HoldId } from '../../core/holds/hold-storage.js'
 import type { Band } from '../../core/rule.js'
 
 /**
@@ -8,8 +9,11 @@ export interface Model {
   /** The result of a request, without charging it. */
   peek(band: Band, permits: bigint, now: bigint, maxWaitTicks: bigint): ModelResult
   /** Takes the permits for the time that `ask` has returned. */
-  charge(band: Band, permits: bigint, now: bigint, grantedAt: bigint): void
+  charge(band: Band, permits: bigint, now: bigint, grantedAt: bigint, hold?: HoldId): void
   refund(band: Band, permits: bigint, now: bigint, grantedAt: bigint): void
+  /** Releases a hold. Only of algorithms that take holds. */
+  release?(hold: HoldId, now: bigint): boolean
+  renew?(band: Band, hold: HoldId, now: bigint): boolean
   /** Updates the bucket to the current time. Called before every other operation. */
   touch(band: Band, now: bigint): void
   remaining(band: Band, now: bigint): bigint

@@ -1,7 +1,10 @@
+import { algorithmTraits } from '../../core/algorithm-traits.js'
 import type { BandResult, BucketGroup, BucketStore, Charge, ChargeResult, Refund } from '../../core/bucket-store.js'
 import { type Clock, ticks } from '../../core/clock.js'
+import type { Hold } from '../../core/holds/hold-storage.js'
 import type { AlgorithmName, Band } from '../../core/rule.js'
 import { intervalModel, leakyModel, tokenModel } from './bucket-models.js'
+import { holdModel } from './hold-model.js'
 import type { Model, ModelResult } from './model.js'
 import { fixedWindowModel, slidingCounterModel, slidingLogModel } from './window-models.js'
 
@@ -11,7 +14,10 @@ const models: Record<AlgorithmName, () => Model> = {
   FIXED_WINDOW: fixedWindowModel,
   SLIDING_WINDOW_LOG: slidingLogModel,
   SLIDING_WINDOW_COUNTER: slidingCounterModel,
+  CONCURRENCY: holdModel,
 }
+
+const newModel = ({ algorithm }: Band): Model => models[algorithm]()
 
 /** A bucket store that also reports which buckets are unused. */
 export interface ReferenceStore extends BucketStore {
@@ -27,10 +33,19 @@ export function referenceStore({ clock }: { clock: Clock }): ReferenceStore {
 
   const model = (group: BucketGroup, band: Band, key: string, now: bigint): Model => {
     const id = name(group, band, key)
-    const bucket = buckets.get(id) ?? (band.refill === 'INTERVAL' ? intervalModel() : models[band.algorithm]())
+    const bucket = buckets.get(id) ?? (band.refill === 'INTERVAL' ? intervalModel() : newModel(band))
     buckets.set(id, bucket)
     bucket.touch(band, now)
     return bucket
+  }
+
+  const modelsOf = (holds: readonly Hold[]) => {
+    const now = BigInt(ticks(clock))
+    return holds.flatMap(({ group, key, hold }) =>
+      group.bands
+        .filter(({ algorithm }) => algorithmTraits[algorithm].takesHolds)
+        .map((band) => ({ bucket: model(group, band, key, now), band, hold, now })),
+    )
   }
 
   return {
@@ -43,7 +58,7 @@ export function referenceStore({ clock }: { clock: Clock }): ReferenceStore {
           if (!granted || !allowed) return resultOf(bucket, band, now, { ...answer, delay: 0 })
           const charged = peek ? bucket.copy() : bucket
           charged.touch(band, now)
-          charged.charge(band, BigInt(charge.permits), now, answer.grantedAt)
+          charged.charge(band, BigInt(charge.permits), now, answer.grantedAt, charge.hold)
           return resultOf(charged, band, now, answer)
         }),
       )
@@ -51,12 +66,23 @@ export function referenceStore({ clock }: { clock: Clock }): ReferenceStore {
     },
     async refund(refunds: readonly Refund[]) {
       const now = BigInt(ticks(clock))
-      for (const { group, key, permits, grantedAt } of refunds)
+      for (const { group, key, permits, grantedAt, hold } of refunds)
         for (const [index, band] of group.bands.entries()) {
           if (!buckets.has(name(group, band, key))) continue
           const at = grantedAt?.[index] === undefined ? now : BigInt(Math.ceil(grantedAt[index]))
-          model(group, band, key, now).refund(band, BigInt(permits), now, at)
+          const bucket = model(group, band, key, now)
+          if (hold !== undefined && bucket.release !== undefined) bucket.release(hold, now)
+          else bucket.refund(band, BigInt(permits), now, at)
         }
+    },
+    holds: {
+      async release(holds) {
+        return modelsOf(holds).map(({ bucket, hold, now }) => bucket.release?.(hold, now) ?? false).includes(true)
+      },
+      async renew(holds) {
+        return !modelsOf(holds)
+          .map(({ bucket, band, hold, now }) => bucket.renew?.(band, hold, now) ?? true).includes(false)
+      },
     },
     spent(group, key) {
       const now = BigInt(ticks(clock))

@@ -18,6 +18,7 @@ import { described, type Kind, wrongValue } from '../../../validation/kind.js'
 import { identifier, oneOf, unitSchema, wholeNumber } from '../../../validation/kinds.js'
 import { list, object } from '../../../validation/structures.js'
 import { calendarKinds, checkNoCalendar, readCalendar } from './calendar-schema.js'
+import { maxHoldKind, readMaxHold } from './hold-schema.js'
 
 /** Ignores case, `-` and `_`: `token-bucket`, `TOKEN_BUCKET` and `tokenBucket` are equal. */
 export const algorithmKind: Kind<AlgorithmName> = {
@@ -81,12 +82,16 @@ export const bandKinds = {
   refillTokens: described(wholeNumber(1, maxCapacity), 'Default: the capacity.'),
   window: described(
     windowKind,
-    'Window with a unit, such as `1m` or `500ms`. Exactly one of `window`, `windowMs`, `windowSeconds`, `refillSeconds` and `calendar` is required.',
+    'Window with a unit, such as `1m` or `500ms`. Exactly one of `window`, `windowMs`, `windowSeconds`, `refillSeconds` and `calendar` is required, except with CONCURRENCY.',
   ),
   windowMs: described(numberWindow('ms'), 'Window in milliseconds.'),
   windowSeconds: described(secondsWindow, 'Window in seconds.'),
   refillSeconds: described(secondsWindow, 'Alias of `windowSeconds`.'),
   ...calendarKinds,
+  maxHold: described(
+    maxHoldKind,
+    'CONCURRENCY only, in place of a window: a hold that is neither released nor renewed expires after this time. Default: 60s.',
+  ),
   refill: described(oneOf(['STEADY', 'INTERVAL'] as const), 'TOKEN_BUCKET only. Default: STEADY.'),
   algorithm: algorithmKind,
 }
@@ -104,6 +109,12 @@ export type DraftBand = { readonly [K in keyof Band]: Band[K] | undefined }
 export function readBand(values: FieldValues, algorithm: AlgorithmName | undefined): DraftBand {
   const fields = values.as(bandKinds)
   const capacity = fields.require('capacity')
+  if (algorithm === 'CONCURRENCY') {
+    const windowTicks = readMaxHold(fields, capacity)
+    return { label: fields.read('label'), algorithm, refill: 'STEADY', capacity, refillTokens: capacity, windowTicks }
+  }
+  if (fields.has('maxHold') && algorithm !== undefined)
+    fields.report('maxHold', `must be omitted with ${algorithm}; maxHold requires CONCURRENCY`)
   const refillTokens = fields.has('refillTokens') ? fields.read('refillTokens') : capacity
   const calendar = fields.has('calendar') ? readCalendar(fields, windowNames) : undefined
   const windowTicks = fields.has('calendar')

@@ -4,7 +4,7 @@ import { isObject } from '../../../validation/fields.js'
 import { wrongValue } from '../../../validation/kind.js'
 import { overrideKey, type ParsedOverride, parseOverride } from './override-schema.js'
 
-const bandColumns = ['label', 'capacity', 'window', 'refillTokens', 'algorithm', 'refill']
+const bandColumns = ['label', 'capacity', 'window', 'refillTokens', 'algorithm', 'refill', 'maxHold']
 const otherColumns = ['key', 'action', 'expiresAt', 'note', 'balance', 'balanceAt']
 const numbers = [...bandColumns, 'balance', 'balanceAt', 'expiresAt']
 

@@ -1,4 +1,5 @@
 import type { Override } from '../../../core/contracts/override-store.js'
+import { takeHolds } from '../../../core/algorithm-traits.js'
 import { FluxGateError } from '../../../core/errors.js'
 import { cidrText, ipIdentity, parseCidr } from '../../../core/keys/ip-address.js'
 import type { OverrideTerms, StartingBalance } from '../../../core/overrides/override-storage.js'
@@ -65,10 +66,19 @@ export function parseOverride(document: unknown, rule: Rule, nowMs: number, ipv6
   const fields = openFields(document, '', overrideKinds, 'an override: { key, action, … }', issues)
   const result = fields && readOverride(fields, rule, nowMs, ipv6Prefix)
   const bands = fields?.has('bands') ? withRuleCalendars(readBands(fields, algorithmOf(rule)), rule.bands, fields) : []
+  if (fields !== undefined) checkHolds(fields, rule, bands)
   if (result !== undefined && issues.count === 0)
     return { ...result, terms: { ...result.terms, bands } } as ParsedOverride
   const { message, errors } = rulesInvalid('The override', issues)
   throw new FluxGateError('FLUXGATE_OVERRIDE_INVALID', message, { errors })
+}
+
+/** A decision takes a hold only if its rule does, and a hold cannot be taken in advance. */
+function checkHolds(fields: Fields<typeof overrideKinds>, rule: Rule, bands: readonly Band[]): void {
+  if (takeHolds(bands) && !takeHolds(rule.bands))
+    fields.report('bands', `must not have the algorithm CONCURRENCY, because rule ${rule.id} has no such band`)
+  if (fields.has('balance') && takeHolds(bands.length > 0 ? bands : rule.bands))
+    fields.report('balance', 'must be omitted with CONCURRENCY, which counts requests in progress')
 }
 
 /** A band without an algorithm uses the algorithm of the first band of the rule. */
@@ -141,6 +151,7 @@ export function overrideDocument(
 function bandDocument({ label, algorithm, refill, capacity, refillTokens, windowTicks, calendarOf }: Band, rule: Rule) {
   const calendar = calendarOf === undefined ? undefined : rule.bands[calendarOf]?.calendar
   if (calendar !== undefined) return { label, algorithm, capacity, ...calendarDocument(calendar) }
+  if (algorithm === 'CONCURRENCY') return { label, algorithm, capacity, maxHold: `${windowTicks / 1_000}ms` }
   return {
     label,
     algorithm,

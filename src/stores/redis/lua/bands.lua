@@ -18,6 +18,7 @@ local function newBand(tag, capacity, tokens, window)
     --@twin ../../../algorithms/fixed-window.lua
     --@twin log-pages.lua ../../../algorithms/sliding-window-log.lua
     --@twin ../../../algorithms/sliding-window-counter.lua
+    --@twin hold-records.lua ../../../algorithms/concurrency.lua
     if isCalendar then
       --@make algorithm ../../../algorithms/calendar-window.lua ../../../algorithms/fixed-window.lua
     end

@@ -1,6 +1,6 @@
 /** Generated from consume.lua by scripts/assemble-lua.mjs; do not edit. */
 export const consumeScript = {
-  sha: 'eae2ce2bd336616cf81e1879c1db9dce67d71358',
+  sha: '05a83c45e29454977bc06dc5f99b3e51a2a3d3e3',
   source: `local RUN = 7
 local FAILED, ALLOWED, EMPTY = 2, 3, 4
 local TOKEN_BUCKET = 1
@@ -135,6 +135,7 @@ slowPath = (function()
 local DENIED, GRANTED = 0, 1
 local never, max = math.huge, math.max
 local WIDE, LONG, cellBytes, smallLogBytes = 8, 32, 28, 12
+local holdsBytes, holdBytes = 17, 17
 local longLogs
 local function longMulDiv(a, b, m)
 local place = 1
@@ -664,6 +665,123 @@ return windowOf(window, band) + windows * band.window
 end,
 }
 end)() end
+if kind == 7 then algorithm = (function()
+local function openHolds(record)
+local _, _, total, seenAt = unpackNumbers('<I4I2I4I7', record.bytes)
+return { total = total, seenAt = seenAt, bytes = string.sub(record.bytes, holdsBytes + 1) }
+end
+local function holdsRecord(list, band)
+return pack('<I4I2I4I7', band.tag, #list.bytes / holdBytes, list.total, list.seenAt) .. list.bytes
+end
+local entryBytes = 17
+local function entryAt(list, index)
+local expiresAt, permits = unpackNumbers('<i7I2', list.bytes, entryBytes * index - 8)
+return expiresAt, permits
+end
+local function shiftOf(list, now)
+return now < list.seenAt and now - list.seenAt or 0
+end
+local function expiredIn(list, now)
+local count, permits, size = 0, 0, #list.bytes / entryBytes
+while count < size do
+local expiresAt, own = entryAt(list, count + 1)
+if expiresAt > now then break end
+count, permits = count + 1, permits + own
+end
+return count, permits
+end
+local function expiryOf(list, from, missing)
+local size = #list.bytes / entryBytes
+for index = from, size do
+local expiresAt, permits = entryAt(list, index)
+missing = missing - permits
+if missing <= 0 or index == size then return expiresAt end
+end
+end
+local function insert(list, id, expiresAt, permits)
+local index = #list.bytes / entryBytes
+while index > 0 and entryAt(list, index) > expiresAt do index = index - 1 end
+local at = entryBytes * index
+list.bytes = string.sub(list.bytes, 1, at) .. id .. pack('<i7I2', expiresAt, permits) .. string.sub(list.bytes, at + 1)
+list.total = list.total + permits
+end
+local function moveBy(list, shift)
+if shift == 0 then return end
+local parts = {}
+for index = 1, #list.bytes / entryBytes do
+local expiresAt, permits = entryAt(list, index)
+local first = entryBytes * (index - 1)
+parts[index] = string.sub(list.bytes, first + 1, first + 8) .. pack('<i7I2', expiresAt + shift, permits)
+end
+list.bytes = table.concat(parts)
+end
+local function take(list, id, now)
+local shift = shiftOf(list, now)
+if shift ~= 0 then
+moveBy(list, shift)
+list.seenAt, list.isMoved = now, true
+end
+local at = string.find(list.bytes, id, 1, true)
+while at and at % entryBytes ~= 1 do at = string.find(list.bytes, id, at + 1, true) end
+if not at then return nil end
+local expiresAt, permits = entryAt(list, (at - 1) / entryBytes + 1)
+if expiresAt <= now then return nil end
+list.bytes = string.sub(list.bytes, 1, at - 1) .. string.sub(list.bytes, at + entryBytes)
+list.total, list.seenAt = list.total - permits, now
+return permits
+end
+return {
+open = openHolds,
+record = holdsRecord,
+takesHolds = true,
+step = function(band, permits, now, _, list)
+local shift, expired, used, last = 0, 0, 0, now
+if list then
+shift = shiftOf(list, now)
+local expiredPermits
+expired, expiredPermits = expiredIn(list, now - shift)
+used = list.total - expiredPermits
+local size = #list.bytes / entryBytes
+if size > expired then last = entryAt(list, size) + shift end
+end
+local free, wait = band.capacity - used, 0
+if permits > band.capacity then wait = never
+elseif permits > free and permits > 0 then wait = expiryOf(list, expired + 1, permits - free) + shift - now end
+local retryAfter, _, charged = answer(wait, permits, 0)
+local remaining, expiresAt = charged and free - permits or free, now + band.window
+if charged and expiresAt > last then last = expiresAt end
+return retryAfter, 0, remaining > 0 and remaining or 0, last, charged or shift ~= 0,
+now, shift, expired, expiresAt, charged and permits or 0
+end,
+refund = function(_, _, _, _, list)
+return false, list
+end,
+apply = function(list, seenAt, shift, expired, expiresAt, permits, id)
+list = list or { seenAt = 0, total = 0, bytes = '' }
+for index = 1, expired do
+local _, own = entryAt(list, index)
+list.total = list.total - own
+end
+list.bytes = string.sub(list.bytes, entryBytes * expired + 1)
+moveBy(list, shift)
+list.seenAt = seenAt
+if permits > 0 then insert(list, id, expiresAt, permits) end
+return list
+end,
+release = function(list, id, now)
+return take(list, id, now) ~= nil
+end,
+renew = function(list, id, now, band)
+local permits = take(list, id, now)
+if permits then insert(list, id, now + band.window, permits) end
+return permits ~= nil
+end,
+expiresAt = function(_, list)
+local size = #list.bytes / entryBytes
+return size == 0 and 0 or (entryAt(list, size))
+end,
+}
+end)() end
 if isCalendar then
 algorithm = (function()
 local function windowOf(tick, band)
@@ -771,9 +889,10 @@ local function loadOperations()
 if not operations then
 operations = (function()
 local CHARGE, PEEK, REFUND, LEASE, SETTLE, RESET, BACKDATE = 1, 2, 3, 4, 5, 6, 8
+local ACQUIRE, RELEASE, RENEW = 21, 22, 23
 local notABucket = 'holds something that is not a bucket'
 local HELD = 16
-local LOG, kindCount = 5, 6
+local LOG, HOLDS, kindCount = 5, 7, 7
 local wideBytes, lotsBytes = 36, 32
 local smallEntryBytes, longLogBytes = 10, 41
 local maxRecords = 24
@@ -980,7 +1099,8 @@ local kind = flags % 8
 if kind < 1 or kind > kindCount then return nil end
 if flags == LOG then return smallLogBytes + smallEntryBytes * (string.byte(value, at + 4) or 0) end
 if flags == LOG + LONG then return longLogBytes end
-if kind == LOG or flags >= LONG then return nil end
+if flags == HOLDS then return at + 5 <= #value and holdsBytes + holdBytes * unpackNumbers('<I2', value, at + 4) or nil end
+if kind == LOG or kind == HOLDS or flags >= LONG then return nil end
 return (flags % HELD >= WIDE and wideBytes or cellBytes) + (flags >= HELD and lotsBytes or 0)
 end
 local function recordsOf(value)
@@ -1070,10 +1190,10 @@ if holder.isChanged then return end
 holder.isChanged = true
 changedKeys[#changedKeys + 1] = key
 end
-local function commit(bucket, first, second, third, fourth, fifth)
+local function commit(bucket, first, second, third, fourth, fifth, holdId)
 local band = bucket.band
 willWrite(bucket.key)
-if band.algorithm.apply then bucket.first = band.algorithm.apply(bucket.first, first, second, third, fourth, fifth)
+if band.algorithm.apply then bucket.first = band.algorithm.apply(bucket.first, first, second, third, fourth, fifth, holdId)
 else bucket.first, bucket.second, bucket.third, bucket.fourth = first, second, third, fourth end
 end
 local function packBucket(bucket)
@@ -1278,7 +1398,7 @@ moveBack(i, step(i, 0, 0))
 end
 local function emitState(i)
 local algorithm, first = bandsOf[i].algorithm, oldFirsts[i]
-local size = buckets[i].lots and -1 or first and (movedFrom[i] or 4) or 0
+local size = (buckets[i].lots or algorithm.takesHolds) and -1 or first and (movedFrom[i] or 4) or 0
 local second = oldSeconds[i]
 if first and algorithm.unchangedUntil then
 first, second = algorithm.unchangedUntil(bandsOf[i], now, first), first.seenAt
@@ -1301,6 +1421,7 @@ results[length + 1], results[length + 2] = remainders[i], resets[i]
 length = length + 2
 end
 end
+local chargedHolds = {}
 local function chargeAll(items, peek)
 local granted, isPlain, count = true, true, 0
 for item = 1, items do
@@ -1320,7 +1441,8 @@ local charged = granted and allowing[item]
 while i < ends[item] do
 i = i + 1
 if charged and not peek then
-commit(buckets[i], nextFirsts[i], nextSeconds[i], nextThirds[i], nextFourths[i], nextFifths[i])
+commit(buckets[i], nextFirsts[i], nextSeconds[i], nextThirds[i], nextFourths[i], nextFifths[i],
+chargedHolds[i])
 else skip(i, charged) end
 end
 end
@@ -1332,11 +1454,10 @@ emit(granted and GRANTED or DENIED)
 emitBands(count, not granted)
 end
 end
-local function refund(count)
-for i = 1, count do
+local function refundBand(i)
 local band, bucket = bandsOf[i], buckets[i]
 local first, second, third, fourth, fifth = bucket.first, bucket.second, bucket.third, bucket.fourth, nil
-if first then
+if not first then return end
 local grantedAt, applies = (instants[i] or -1) < 0 and now or instants[i], nil
 if bucket.lots then
 applies, first, second, third, fourth =
@@ -1347,7 +1468,8 @@ band.algorithm.refund(band, permitsOf[i], now, grantedAt, first, second, third, 
 end
 if applies then commit(bucket, first, second, third, fourth, fifth) else moveBack(i, step(i, 0, 0)) end
 end
-end
+local function refund(count)
+for i = 1, count do refundBand(i) end
 emit(GRANTED)
 end
 local function backdate(count)
@@ -1412,6 +1534,46 @@ end
 end
 emit(GRANTED)
 end
+local holdIds = {}
+local function readHoldId(first, last)
+local high, low = numbers[position + 1], numbers[position + 2]
+position = position + 2
+local id = high >= 0 and pack('<I4I4', high, low) or nil
+for i = first, last do holdIds[i] = id end
+end
+local function holdOf(i)
+local algorithm = bandsOf[i].algorithm
+return algorithm.takesHolds and holdIds[i] and buckets[i].first and algorithm
+end
+local function changeHold(i, action)
+local algorithm, list = holdOf(i), buckets[i].first
+if not algorithm then return 0 end
+local isFound = algorithm[action](list, holdIds[i], now, bandsOf[i])
+if isFound or list.isMoved then willWrite(buckets[i].key) end
+return isFound and 1 or 0
+end
+local function release(count)
+local released = 0
+for i = 1, count do
+if not bandsOf[i].hasNoBucket then
+if bandsOf[i].algorithm.takesHolds then released = released + changeHold(i, 'release')
+elseif permitsOf[i] > 0 then refundBand(i) end
+end
+end
+emit(GRANTED)
+emit(released)
+end
+local function renew(count)
+local missing, holds = 0, 0
+for i = 1, count do
+if bandsOf[i].algorithm.takesHolds then
+holds = holds + 1
+missing = missing + 1 - changeHold(i, 'renew')
+end
+end
+emit(GRANTED)
+emit(holds == 0 and 1 or missing)
+end
 local function uncoveredTick(band, window, at)
 local starts, latest = band.window, max(now, window or 0, at or 0)
 if now < starts[1] then return now end
@@ -1455,7 +1617,8 @@ end
 if problem then fail(problem) else chargeAll(items, false) end
 end
 local function readItems(operation)
-local hasInstants = operation == REFUND or operation == SETTLE or operation == BACKDATE
+local hasInstants = operation == REFUND or operation == SETTLE or operation == BACKDATE or operation == RELEASE
+local hasHolds = operation >= ACQUIRE and operation <= RENEW
 local items, count, problem, itemProblem = numbers[position + 2], 0, nil, nil
 position = position + 2
 for item = 1, items do
@@ -1469,6 +1632,7 @@ if hasInstants then
 for j = 1, count - before do instants[before + j] = j <= bandsHere and numbers[position + j] or -1 end
 position = position + bandsHere
 end
+if hasHolds then readHoldId(before + 1, count) end
 end
 return items, count, problem
 end
@@ -1488,6 +1652,11 @@ if operation == RESET then return reset() end
 local items, count, problem = readItems(operation)
 if problem then fail(problem)
 elseif operation == CHARGE then chargeAll(items, false)
+elseif operation == ACQUIRE then
+chargedHolds = holdIds
+chargeAll(items, false)
+elseif operation == RELEASE then release(count)
+elseif operation == RENEW then renew(count)
 elseif operation == PEEK then chargeAll(items, true)
 elseif operation == REFUND then refund(count)
 elseif operation == LEASE then lease(count, shadows[1])

@@ -12,11 +12,12 @@
 --              RUN (equal charges whose keys no other operation uses): number of decisions, items of each, first key; the
 --                remaining keys are consecutive
 --                per item: permits, maxWaitTicks, first band, number of bands
---              any other type: number of items
+--              any other type: number of items. ACQUIRE is a CHARGE that takes holds
 --                per item: permits (BACKDATE: expected timestamp of the bucket), maxWaitTicks, 1 for a shadow rule (LEASE: the
 --                  most permits to lease), key, first band, number of bands
---                  per band, only for REFUND, SETTLE and BACKDATE: a tick (REFUND: when granted, negative: now; SETTLE: the
---                    end of the lease; BACKDATE: the new timestamp, negative: unchanged)
+--                  per band, only for REFUND, RELEASE, SETTLE and BACKDATE: a tick (REFUND, RELEASE: when granted, negative:
+--                    now; SETTLE: the end of the lease; BACKDATE: the new timestamp, negative: unchanged)
+--                  only for ACQUIRE, RELEASE and RENEW: the two numbers of the hold id, -1 without one
 -- ARGV[2…] only if a rule has overrides: the last edit that the caller knows; then the lookups (overrides.lua)
 -- Result   little-endian doubles; if operations failed, a list of these doubles and one message per failed operation, in order:
 --            now; then per decision:
@@ -28,6 +29,7 @@
 --                      For a log these are the tick until which it stays unchanged, its timestamp, and two unused numbers.
 --                      If the clock has stepped back, the size is replaced by the timestamp before the step
 --            FAILED    no numbers. The message PERIOD <tick> reports a tick for which a calendar band has no period
+--          RELEASE and RENEW have no bands, but one number: released holds, and bands without the hold
 --          If overrides apply, the result is a list whose last item is the list of overrides. If there was another edit, the
 --          result is STALE and that edit, and nothing was executed.
 --

@@ -1,5 +1,6 @@
 -- Charges whose keys are used several times in the batch or have logs, leased permits or other records; and all other operations.
 local CHARGE, PEEK, REFUND, LEASE, SETTLE, RESET, BACKDATE = 1, 2, 3, 4, 5, 6, 8
+local ACQUIRE, RELEASE, RENEW = 21, 22, 23
 local notABucket = 'holds something that is not a bucket'
 
 --@include values.lua
@@ -70,7 +71,8 @@ end
 
 local function emitState(i)
   local algorithm, first = bandsOf[i].algorithm, oldFirsts[i]
-  local size = buckets[i].lots and -1 or first and (movedFrom[i] or 4) or 0
+  -- Another process may release a hold at any time, so a rejection because of holds is never cached.
+  local size = (buckets[i].lots or algorithm.takesHolds) and -1 or first and (movedFrom[i] or 4) or 0
   local second = oldSeconds[i]
   if first and algorithm.unchangedUntil then
     first, second = algorithm.unchangedUntil(bandsOf[i], now, first), first.seenAt
@@ -96,6 +98,9 @@ local function emitAllowed(count)
   end
 end
 
+-- By band, the id of the hold that a charge takes. holds.lua fills it.
+local chargedHolds = {}
+
 local function chargeAll(items, peek)
   local granted, isPlain, count = true, true, 0
   for item = 1, items do
@@ -115,7 +120,8 @@ local function chargeAll(items, peek)
     while i < ends[item] do
       i = i + 1
       if charged and not peek then
-        commit(buckets[i], nextFirsts[i], nextSeconds[i], nextThirds[i], nextFourths[i], nextFifths[i])
+        commit(buckets[i], nextFirsts[i], nextSeconds[i], nextThirds[i], nextFourths[i], nextFifths[i],
+          chargedHolds[i])
       else skip(i, charged) end
     end
   end
@@ -128,22 +134,23 @@ local function chargeAll(items, peek)
   end
 end
 
-local function refund(count)
-  for i = 1, count do
-    local band, bucket = bandsOf[i], buckets[i]
-    local first, second, third, fourth, fifth = bucket.first, bucket.second, bucket.third, bucket.fourth, nil
-    if first then
-      local grantedAt, applies = (instants[i] or -1) < 0 and now or instants[i], nil
-      if bucket.lots then
-        applies, first, second, third, fourth =
-          held.refund(bucket.lots, band, permitsOf[i], now, grantedAt, first, second, third, fourth)
-      else
-        applies, first, second, third, fourth, fifth =
-          band.algorithm.refund(band, permitsOf[i], now, grantedAt, first, second, third, fourth)
-      end
-      if applies then commit(bucket, first, second, third, fourth, fifth) else moveBack(i, step(i, 0, 0)) end
-    end
+local function refundBand(i)
+  local band, bucket = bandsOf[i], buckets[i]
+  local first, second, third, fourth, fifth = bucket.first, bucket.second, bucket.third, bucket.fourth, nil
+  if not first then return end
+  local grantedAt, applies = (instants[i] or -1) < 0 and now or instants[i], nil
+  if bucket.lots then
+    applies, first, second, third, fourth =
+      held.refund(bucket.lots, band, permitsOf[i], now, grantedAt, first, second, third, fourth)
+  else
+    applies, first, second, third, fourth, fifth =
+      band.algorithm.refund(band, permitsOf[i], now, grantedAt, first, second, third, fourth)
   end
+  if applies then commit(bucket, first, second, third, fourth, fifth) else moveBack(i, step(i, 0, 0)) end
+end
+
+local function refund(count)
+  for i = 1, count do refundBand(i) end
   emit(GRANTED)
 end
 
@@ -173,6 +180,7 @@ local function resetItem(key, first, count)
 end
 
 --@include leases.lua
+--@include holds.lua
 
 -- Returns a tick for which a calendar band has no period: now, or the latest time of its bucket. Two later periods are needed,
 -- because a request may wait for the next one, which ends with the one after it.
@@ -229,7 +237,8 @@ end
 
 -- Reads the items of any other operation. Returns the number of its items and bands, and a problem, if any.
 local function readItems(operation)
-  local hasInstants = operation == REFUND or operation == SETTLE or operation == BACKDATE
+  local hasInstants = operation == REFUND or operation == SETTLE or operation == BACKDATE or operation == RELEASE
+  local hasHolds = operation >= ACQUIRE and operation <= RENEW
   local items, count, problem, itemProblem = numbers[position + 2], 0, nil, nil
   position = position + 2
   for item = 1, items do
@@ -243,6 +252,7 @@ local function readItems(operation)
       for j = 1, count - before do instants[before + j] = j <= bandsHere and numbers[position + j] or -1 end
       position = position + bandsHere
     end
+    if hasHolds then readHoldId(before + 1, count) end
   end
   return items, count, problem
 end
@@ -265,6 +275,11 @@ local function decide(operation)
   local items, count, problem = readItems(operation)
   if problem then fail(problem)
   elseif operation == CHARGE then chargeAll(items, false)
+  elseif operation == ACQUIRE then
+    chargedHolds = holdIds
+    chargeAll(items, false)
+  elseif operation == RELEASE then release(count)
+  elseif operation == RENEW then renew(count)
   elseif operation == PEEK then chargeAll(items, true)
   elseif operation == REFUND then refund(count)
   elseif operation == LEASE then lease(count, shadows[1])

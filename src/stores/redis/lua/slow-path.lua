@@ -2,6 +2,8 @@
 local DENIED, GRANTED = 0, 1
 local never, max = math.huge, math.max
 local WIDE, LONG, cellBytes, smallLogBytes = 8, 32, 28, 12
+-- The bytes of the record of holds before the first hold, and of each hold.
+local holdsBytes, holdBytes = 17, 17
 -- Created by values.lua when a log has many entries.
 local longLogs
 

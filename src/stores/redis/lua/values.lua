@@ -6,12 +6,12 @@
 --   4 doubles  if permits are leased: the lots of held.lua
 --
 -- The record of a log with few entries is its tag, the number of entries (1 byte), its timestamp (7), and per entry the tick (7)
--- and permits (3). long-logs.lua describes longer ones.
+-- and permits (3). long-logs.lua describes longer ones, hold-records.lua the record of holds.
 --
 -- Records of other bands are kept, because processes may use two versions of a rule for a short time, and because two rules may
 -- have the same abbreviation.
 local HELD = 16
-local LOG, kindCount = 5, 6
+local LOG, HOLDS, kindCount = 5, 7, 7
 local wideBytes, lotsBytes = 36, 32
 local smallEntryBytes, longLogBytes = 10, 41
 -- More records than any two rules have. Beyond this, records of other bands are dropped.
@@ -45,7 +45,8 @@ local function recordSize(value, at, flags)
   if kind < 1 or kind > kindCount then return nil end
   if flags == LOG then return smallLogBytes + smallEntryBytes * (string.byte(value, at + 4) or 0) end
   if flags == LOG + LONG then return longLogBytes end
-  if kind == LOG or flags >= LONG then return nil end
+  if flags == HOLDS then return at + 5 <= #value and holdsBytes + holdBytes * unpackNumbers('<I2', value, at + 4) or nil end
+  if kind == LOG or kind == HOLDS or flags >= LONG then return nil end
   return (flags % HELD >= WIDE and wideBytes or cellBytes) + (flags >= HELD and lotsBytes or 0)
 end
 
@@ -150,10 +151,10 @@ local function willWrite(key)
   changedKeys[#changedKeys + 1] = key
 end
 
-local function commit(bucket, first, second, third, fourth, fifth)
+local function commit(bucket, first, second, third, fourth, fifth, holdId)
   local band = bucket.band
   willWrite(bucket.key)
-  if band.algorithm.apply then bucket.first = band.algorithm.apply(bucket.first, first, second, third, fourth, fifth)
+  if band.algorithm.apply then bucket.first = band.algorithm.apply(bucket.first, first, second, third, fourth, fifth, holdId)
   else bucket.first, bucket.second, bucket.third, bucket.fourth = first, second, third, fourth end
 end
 

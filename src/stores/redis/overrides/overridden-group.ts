@@ -1,3 +1,4 @@
+import { takeHolds } from '../../../core/algorithm-traits.js'
 import { type BucketGroup, newMemo } from '../../../core/bucket-store.js'
 import { ticksPerMs } from '../../../core/clock.js'
 import type { OverrideTerms, StartingBalance } from '../../../core/overrides/override-storage.js'
@@ -29,6 +30,7 @@ export function overriddenGroup(
   return {
     ...common,
     generation: `${generation}.${digestOf(terms)}`,
+    takesHolds: takeHolds(bands),
     bands: balance === undefined ? bands : bands.map((band) => withBalance(band, balance)),
   }
 }

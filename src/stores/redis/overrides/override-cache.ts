@@ -44,11 +44,11 @@ export class OverrideCache {
     for (let i = 0; i < operation.items.length; i++) {
       const item = operation.items[i] as Charge
       if (!item.group.hasOverrides) continue
-      const { key, permits, maxWaitTicks, policy, shadow } = item
+      const { key, permits, maxWaitTicks, policy, shadow, hold } = item
       const group = this.#groups.get(item.group, key)
       if (group === undefined) continue
       items ??= [...operation.items]
-      items[i] = { group, key, permits, maxWaitTicks, policy, shadow, isCached: true }
+      items[i] = { group, key, permits, maxWaitTicks, policy, shadow, hold, isCached: true }
     }
     return items === undefined ? operation : { type: operation.type, items }
   }

@@ -1,0 +1,29 @@
+import { defaultMaxHoldTicks, maxConcurrency, maxWindowTicks, minWindowTicks } from '../../../core/rule.js'
+import { durationTicks, unitForms } from '../../../validation/duration.js'
+import type { FieldValues } from '../../../validation/fields.js'
+import type { Kind } from '../../../validation/kind.js'
+import { unitSchema } from '../../../validation/kinds.js'
+
+/** The time after which a hold expires, with a unit, parsed to ticks. */
+export const maxHoldKind: Kind<number> = {
+  allowed: `a duration with a unit from 1ms to 366d in whole microseconds (${unitForms}), such as 60s`,
+  schema: unitSchema,
+  parse(value) {
+    const ticks = typeof value === 'string' ? durationTicks(value) : undefined
+    return ticks !== undefined && ticks >= minWindowTicks && ticks <= maxWindowTicks ? ticks : undefined
+  },
+}
+
+/** Fields that a band of the algorithm CONCURRENCY must not have. */
+const rateFields = ['window', 'windowMs', 'windowSeconds', 'refillSeconds', 'refillTokens', 'refill']
+
+/** Reads `maxHold` of a CONCURRENCY band as its window, and reports fields that only other algorithms have. */
+export function readMaxHold(values: FieldValues, capacity: number | undefined): number | undefined {
+  const fields = values.as({ maxHold: maxHoldKind })
+  for (const name of rateFields)
+    if (fields.has(name))
+      fields.report(name, 'must be omitted with CONCURRENCY, which has no window; maxHold is the longest time of a hold')
+  if (capacity !== undefined && capacity > maxConcurrency)
+    fields.report('capacity', `must be at most ${maxConcurrency} with CONCURRENCY; received ${capacity}`)
+  return fields.has('maxHold') ? fields.read('maxHold') : defaultMaxHoldTicks
+}
