@@ -37,6 +37,8 @@ export type {
   RuleStatus,
 } from './core/explain/explanation.js'
 export type { CheckOptions, Handler } from './core/handler.js'
+export type { Hold, HoldId, HoldStorage } from './core/holds/hold-storage.js'
+export type { Acquired } from './core/holds/keep-hold.js'
 export { jsonText, parseJson } from './core/json/source-text.js'
 export type { NamedResolver, NamedResolvers } from './core/keys/scope-key-resolver.js'
 export type { MatchedContext, RequestContext } from './core/request-context.js'
@@ -45,7 +47,13 @@ export { createFluxGate } from './gate/create-flux-gate.js'
 export type { GateEvents, GateListener } from './gate/events.js'
 export type { FluxGate } from './gate/flux-gate.js'
 export type { GateHealth } from './gate/health/gate-health.js'
-export { createLimiter, type Limiter, type LimiterOptions, type WaitOptions } from './gate/limiter/create-limiter.js'
+export {
+  createLimiter,
+  type Limiter,
+  type LimiterOptions,
+  type RunResult,
+  type WaitOptions,
+} from './gate/limiter/create-limiter.js'
 export type { FluxGateOptions } from './gate/options.js'
 export type { ContextCustomizer } from './middleware/express.js'
 export { type FileRuleStoreOptions, fileRuleStore } from './rules/file/file-rule-store.js'

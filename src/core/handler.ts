@@ -12,6 +12,8 @@ export interface CheckOptions {
   readonly peek?: boolean | undefined
   /** Refunds a delayed request if it aborts before the request is released. A function is called only for delayed requests. */
   readonly signal?: AbortSignal | (() => AbortSignal) | undefined
+  /** False: under CONCURRENCY with WAIT_FOR_REFILL, reject at once instead of waiting for a slot to be released. Default true. */
+  readonly waitForSlot?: boolean | undefined
   /** Called with the store's time of the decision, in epoch milliseconds. Handlers that do not know it never call this. */
   readonly onDecided?: ((atMs: number) => void) | undefined
   /** Called when the request has to wait, before the decision is returned. Handlers without a waiting room never call this. */
@@ -31,4 +33,8 @@ export interface Handler {
   decide?(context: RequestContext, options?: CheckOptions): Decision | Promise<Decision>
   /** Refunds what a check with the same arguments charged. */
   refund(context: RequestContext, options?: Pick<CheckOptions, 'ruleSetId' | 'permits'>): Promise<void>
+  /** Optional: frees the slots of a decision with a `holdId`. Resolves to false if they have expired or were released before. */
+  release?(holdId: string): Promise<boolean>
+  /** Optional: extends a hold by its `maxHold`, from now. Resolves to false if it has expired or was released. */
+  renew?(holdId: string): Promise<boolean>
 }

@@ -2,6 +2,7 @@ import type { OverrideStore } from '../core/contracts/override-store.js'
 import type { BandDecision, Decision } from '../core/decision.js'
 import type { ExplainOptions, Explanation } from '../core/explain/explanation.js'
 import type { CheckOptions, Handler } from '../core/handler.js'
+import type { Acquired } from '../core/holds/keep-hold.js'
 import type { RequestContext } from '../core/request-context.js'
 import type { RuleSet } from '../core/rule.js'
 import type { Warnings } from '../validation/warnings.js'
@@ -35,6 +36,20 @@ export interface FluxGate extends Handler {
    * for (const { ruleId, status, failed } of rules) console.log(ruleId, status, failed?.field)
    */
   explain(context: RequestContext, options?: ExplainOptions): Promise<Explanation>
+  /**
+   * Decides like `check` and, under rules of the algorithm CONCURRENCY, occupies slots until `release()` is called. Holds are
+   * renewed automatically until then. If this process ends, they expire after `maxHold`.
+   *
+   * @example
+   * const { decision, release } = await gate.acquire({ apiKey, path: '/reports' })
+   */
+  acquire(context: RequestContext, options?: CheckOptions): Promise<Acquired>
+  /** Frees the slots of a decision with a `holdId`. Resolves to false if they have expired or were released before. */
+  release(holdId: string): Promise<boolean>
+  /** Extends a hold by its `maxHold`, from now. Resolves to false if it has expired or was released. */
+  renew(holdId: string): Promise<boolean>
+  /** The number of holds that this process has taken and that are neither released nor expired. */
+  readonly heldCount: number
   /** Returns the current buckets of a key under a rule, by band. Charges nothing. */
   look(what: BucketSelector): Promise<readonly BandDecision[]>
   /** Resets the buckets of a key, of a rule (without `key`), or of a rule set (without `ruleId`). */

@@ -8,6 +8,7 @@ import type { BandDecision, Decision } from '../core/decision.js'
 import { FluxGateError, messageOf } from '../core/errors.js'
 import type { ExplainOptions, Explanation } from '../core/explain/explanation.js'
 import type { CheckOptions } from '../core/handler.js'
+import { type Acquired, keepHold } from '../core/holds/keep-hold.js'
 import type { RequestContext } from '../core/request-context.js'
 import type { RuleSet } from '../core/rule.js'
 import { defaultMaxConcurrentWaits, WaitingRoom } from '../core/waiting/waiting-room.js'
@@ -174,6 +175,24 @@ export class Gate implements FluxGate {
     return this.#handler.explain(context, options)
   }
 
+  async acquire(context: RequestContext, options?: CheckOptions): Promise<Acquired> {
+    return keepHold(this, await this.decide(context, options))
+  }
+
+  async release(holdId: string): Promise<boolean> {
+    this.#assertOpen()
+    return this.#handler.release(holdId)
+  }
+
+  async renew(holdId: string): Promise<boolean> {
+    this.#assertOpen()
+    return this.#handler.renew(holdId)
+  }
+
+  get heldCount(): number {
+    return this.#handler.heldCount
+  }
+
   async look({ ruleSetId, ruleId, key }: BucketSelector): Promise<readonly BandDecision[]> {
     this.#assertOpen()
     const demands = this.#rules.choose(ruleSetId, ruleId).map(({ charge, isShadow }) => {
@@ -224,6 +243,7 @@ export class Gate implements FluxGate {
   async close(): Promise<void> {
     if (this.#closed) return
     this.#closed = true
+    this.#handler.close()
     for (const stop of this.#stops) stop()
     this.#room.close()
     for (const one of this.#parts.opened) await one.close()

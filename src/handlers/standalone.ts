@@ -9,6 +9,7 @@ import { FluxGateError } from '../core/errors.js'
 import { explainPlan } from '../core/explain/explain-plan.js'
 import type { ExplainOptions, Explanation } from '../core/explain/explanation.js'
 import type { CheckOptions, Handler } from '../core/handler.js'
+import { HoldingLimiter } from '../core/holds/holding-limiter.js'
 import type { RequestContext } from '../core/request-context.js'
 import type { OnStoreFailure } from '../core/rule.js'
 import type { WaitingRoom } from '../core/waiting/waiting-room.js'
@@ -64,14 +65,23 @@ const noOptions: CheckOptions = Object.freeze({})
 export class StandaloneHandler implements Handler {
   readonly #options: StandaloneOptions
   readonly #limiter: RateLimiter
+  readonly #holding: HoldingLimiter
 
   constructor(options: StandaloneOptions) {
-    const { store, room, onStoreAnswer, onStoreError } = options
+    const { store, room, clock, onStoreAnswer, onStoreError } = options
+    const fallback = new StoreFailurePolicy(options)
     this.#options = options
     this.#limiter = new RateLimiter(store, room, {
-      fallback: new StoreFailurePolicy(options),
+      fallback,
       onStoreAnswer,
       onStoreError,
+    })
+    this.#holding = new HoldingLimiter(this.#limiter, {
+      store,
+      localHolds: fallback.holds,
+      room,
+      clock,
+      groupOf: (ruleSetId, ruleId) => this.#planOf(ruleSetId ?? undefined)?.rules.get(ruleId)?.group,
     })
   }
 
@@ -89,9 +99,26 @@ export class StandaloneHandler implements Handler {
     if (context.clientIp == null || context.path == null) this.#warnOfUnknownFields(context)
     if (charges instanceof MissingKey)
       return unmeteredDecision(false, 'MISSING_KEY', this.#now(), { ruleSetId, ruleId: charges.rule.id })
-    return charges.length === 0
-      ? this.#notCovered('NO_RULE', ruleSetId)
-      : this.#limiter.decide(ruleSetId, charges, options)
+    if (charges.length === 0) return this.#notCovered('NO_RULE', ruleSetId)
+    return (plan.takesHolds ? this.#holding : this.#limiter).decide(ruleSetId, charges, options)
+  }
+
+  release(holdId: string): Promise<boolean> {
+    return this.#holding.release(holdId)
+  }
+
+  renew(holdId: string): Promise<boolean> {
+    return this.#holding.renew(holdId)
+  }
+
+  /** The number of holds that this process has taken and that are neither released nor expired. */
+  get heldCount(): number {
+    return this.#holding.heldCount
+  }
+
+  /** Ends the waits for slots of CONCURRENCY rules. */
+  close(): void {
+    this.#holding.close()
   }
 
   /** Returns the decision of a check with the part of each rule in it. Charges nothing. */

@@ -4,6 +4,7 @@ import type { Clock } from '../core/clock.js'
 import { type DecideOptions, RateLimiter, type StoreFailureFallback } from '../core/decision/rate-limiter.js'
 import { unmeteredDecision } from '../core/decision/unmetered-decision.js'
 import type { Decision } from '../core/decision.js'
+import type { Hold, HoldStorage } from '../core/holds/hold-storage.js'
 import { type Band, maxWindowTicks, type OnStoreFailure } from '../core/rule.js'
 import type { WaitingRoom } from '../core/waiting/waiting-room.js'
 
@@ -28,6 +29,11 @@ export class StoreFailurePolicy implements StoreFailureFallback {
   readonly #options: StoreFailurePolicyOptions
   readonly #local: RateLimiter
   readonly #shares = new WeakMap<BucketGroup, BucketGroup>()
+  /** Holds that were taken in this process while the store failed. */
+  readonly holds: HoldStorage = {
+    release: (holds) => this.#localHolds().release(holds.map((hold) => this.#inThisProcess(hold))),
+    renew: (holds) => this.#localHolds().renew(holds.map((hold) => this.#inThisProcess(hold))),
+  }
 
   constructor(options: StoreFailurePolicyOptions) {
     this.#options = options
@@ -53,8 +59,16 @@ export class StoreFailurePolicy implements StoreFailureFallback {
     return this.#local.decide(ruleSetId, localCharges, options) as Decision
   }
 
+  #localHolds(): HoldStorage {
+    return this.#options.localStore.holds as HoldStorage
+  }
+
+  #inThisProcess(hold: Hold): Hold {
+    return { ...hold, group: this.#shareOf(this.#groupOf(hold)) }
+  }
+
   /** The group of the key's override if the store has cached it, else the group of the rule. */
-  #groupOf({ group, key }: Charge): BucketGroup {
+  #groupOf({ group, key }: Pick<Charge, 'group' | 'key'>): BucketGroup {
     return (group.hasOverrides && this.#options.store.overrides?.cached?.(group, key)) || group
   }
 

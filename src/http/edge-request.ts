@@ -16,4 +16,9 @@ export interface EdgeRequest {
    * caller of the guard checks this itself.
    */
   isAborted?(): boolean
+  /**
+   * Calls the listener once the response has finished or failed, or the client has disconnected; at once if that has happened.
+   * Omitted where the adapter calls `release` of the outcome itself. Called only for requests that hold a slot.
+   */
+  onEnd?(listener: () => void): void
 }

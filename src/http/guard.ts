@@ -1,6 +1,7 @@
 import { type Clock, systemClock } from '../core/clock.js'
 import type { Decision } from '../core/decision.js'
 import type { Handler } from '../core/handler.js'
+import { type HoldHandler, keepHold } from '../core/holds/keep-hold.js'
 import { withoutOrigin } from '../core/matching/paths/normalise-path.js'
 import type { RequestContext } from '../core/request-context.js'
 import { emitWarning } from '../core/runtime/emit-warning.js'
@@ -24,6 +25,11 @@ export type Outcome =
       readonly decision: Decision | undefined
       /** Refunds the charge. Present if the charge depends on the response, or if the response may have been sent already. */
       readonly refund?: () => void
+      /**
+       * Frees the slots that the request occupies under a CONCURRENCY rule. The guard calls it by itself if the edge request has
+       * `onEnd`. Further calls have no effect.
+       */
+      readonly release?: () => void
     }
   | Rejection
   /** No response can be sent any more. */
@@ -136,7 +142,7 @@ export class Guard<Native = unknown, Reply = unknown> {
     const decision = handler.decide(context, held)
     if (decision instanceof Promise || decision.delayMs > 0 || held.departure !== undefined)
       return this.#finish(decision, held, context, native)
-    return this.countsByResponse
+    return this.countsByResponse || decision.holdId !== undefined
       ? this.#refundable(decision, held, context, native, held.decidedAt)
       : this.#outcomeOf(decision, native, held.decidedAt)
   }
@@ -152,8 +158,13 @@ export class Guard<Native = unknown, Reply = unknown> {
       const decision = await deciding
       if (!isDelayed(decision, held)) return this.#refundable(decision, held, context, native, held.decidedAt)
       const departure = await held.wait(decision.delayMs, this.#clock)
+      if (departure !== 'RELEASED') this.#releaseUnused(decision)
       if (departure === 'CLOSED' || (departure === 'ABORTED' && held.isClosed)) return closing()
       return departure === 'ABORTED' ? aborted : this.#refundable(decision, held, context, native)
+    } catch (error) {
+      // The wait for a slot of a CONCURRENCY rule rejects when its client leaves or the guard closes.
+      if (held.aborting?.signal.aborted !== true || error !== held.aborting.signal.reason) throw error
+      return held.isClosed ? closing() : aborted
     } finally {
       this.#held.remove(held)
     }
@@ -168,7 +179,25 @@ export class Guard<Native = unknown, Reply = unknown> {
   ): Outcome | Promise<Outcome> {
     const outcome = this.#outcomeOf(decision, native, nowMs)
     if (outcome instanceof Promise || outcome.kind !== 'ALLOWED') return outcome
-    return { ...outcome, refund: () => void this.#refund(decision, held, context) }
+    const refund = (): void => void this.#refund(decision, held, context)
+    const release = this.#hold(decision, held)
+    return release === undefined ? { ...outcome, refund } : { ...outcome, refund, release }
+  }
+
+  /** Renews the hold of a request until its response ends. Returns the function that releases it. */
+  #hold(decision: Decision, { request }: HeldRequest): (() => void) | undefined {
+    const { release, renew } = this.#handler
+    if (decision.holdId === undefined || release === undefined || renew === undefined) return undefined
+    const held = keepHold(this.#handler as HoldHandler, decision)
+    // A hold that could not be released expires.
+    const end = (): void => void held.release().catch(() => {})
+    request.onEnd?.(end)
+    return end
+  }
+
+  /** Releases the hold of a request that left before it was released. */
+  #releaseUnused({ holdId }: Decision): void {
+    if (holdId !== undefined) this.#handler.release?.(holdId).catch(() => {})
   }
 
   /**
@@ -222,7 +251,10 @@ export function onAdmitted(
 /** Refunds an allowed request whose response was sent while it was decided. */
 export function refundIfAborted(outcome: Outcome, isAborted: boolean): Outcome {
   if (!isAborted) return outcome
-  if (outcome.kind === 'ALLOWED') outcome.refund?.()
+  if (outcome.kind === 'ALLOWED') {
+    outcome.refund?.()
+    outcome.release?.()
+  }
   return aborted
 }
 

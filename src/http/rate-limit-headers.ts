@@ -79,7 +79,7 @@ export class RateLimitHeaders {
       bands,
       policies: bands
         .filter(({ shadow }) => !shadow)
-        .map((one) => `${quoted(policyName(one.ruleId, one.label))};q=${one.limit};w=${secondsUp(one.windowMs)}`)
+        .map((one) => `${quoted(policyName(one.ruleId, one.label))};q=${one.limit};${unitOf(one)}`)
         .join(', '),
       prefix: `${quoted(policyName(ruleId, label))};r=`,
       limit: String(limit),
@@ -92,6 +92,10 @@ export class RateLimitHeaders {
     return policy
   }
 }
+
+/** A limit of requests in progress has no window. */
+const unitOf = ({ windowMs }: BandDecision): string =>
+  windowMs === 0 ? 'qu="concurrent-requests"' : `w=${secondsUp(windowMs)}`
 
 function haveSamePolicy(some: readonly BandDecision[], others: readonly BandDecision[]): boolean {
   if (some.length !== others.length) return false

@@ -1,7 +1,7 @@
 /** Entry `fluxgate-js/fetch`: for servers that map a `Request` to a `Response`. */
 import { FluxGateError } from '../core/errors.js'
 import { type Outcome, refundIfAborted } from '../http/guard.js'
-import { fetchEdge, rejectionResponse, warnOfMissingAddress, withHeaders } from './edge/fetch-edge.js'
+import { fetchEdge, rejectionResponse, releaseAfter, warnOfMissingAddress, withHeaders } from './edge/fetch-edge.js'
 import { createGuard, type RateLimitOptions } from './limits/create-guard.js'
 
 export type { ContextCustomizer, CountedResponse, RejectionMessage } from '../http/guard-options.js'
@@ -62,23 +62,31 @@ export function rateLimit(options: FetchRateLimitOptions): FetchRateLimit {
     return own === undefined ? response : withHeaders(own, outcome.headers)
   }
   const limit = async (request: Request, origin?: FetchOrigin): Promise<Response | null> => {
-    if (guard.countsByResponse) throw responseUnknown()
+    if (guard.countsByResponse) throw responseUnknown('countWhen')
     const outcome = await admit(request, [origin])
-    return outcome.kind === 'ALLOWED' ? null : reject(outcome, request)
+    if (outcome.kind !== 'ALLOWED') return reject(outcome, request)
+    if (outcome.release === undefined) return null
+    outcome.release()
+    throw responseUnknown('The algorithm CONCURRENCY')
   }
   const wrap: FetchRateLimit['wrap'] =
     (handler) =>
     async (request, ...rest) => {
       const outcome = await admit(request, rest)
       if (outcome.kind !== 'ALLOWED') return reject(outcome, request)
-      if (!guard.countsByResponse) return withHeaders(await handler(request, ...rest), outcome.headers)
+      const { release } = outcome
+      if (!guard.countsByResponse && release === undefined)
+        return withHeaders(await handler(request, ...rest), outcome.headers)
       let status = failedStatus
       try {
         const response = withHeaders(await handler(request, ...rest), outcome.headers)
         status = response.status
-        return response
+        return release === undefined ? response : releaseAfter(response, release)
+      } catch (error) {
+        release?.()
+        throw error
       } finally {
-        await guard.onResponse(outcome, status, request)
+        if (guard.countsByResponse) await guard.onResponse(outcome, status, request)
       }
     }
   return Object.assign(limit, { wrap, close })
@@ -87,10 +95,10 @@ export function rateLimit(options: FetchRateLimitOptions): FetchRateLimit {
 /** The status that runtimes send if a handler throws. */
 const failedStatus = 500
 
-const responseUnknown = (): FluxGateError =>
+const responseUnknown = (feature: string): FluxGateError =>
   new FluxGateError(
     'FLUXGATE_ARGUMENT_INVALID',
-    'countWhen needs the response to allowed requests, which limit(request) does not see. Use limit.wrap(handler).',
+    `${feature} needs the response to allowed requests, which limit(request) does not see. Use limit.wrap(handler).`,
   )
 
 function remoteAddressIn(origin: unknown): string | undefined {

@@ -4,7 +4,7 @@ import { type Guard, type Outcome, refundIfAborted } from '../http/guard.js'
 import { mergeHeaders } from '../http/rate-limit-headers.js'
 import type { Rejection } from '../http/rejection.js'
 import type { Warnings } from '../validation/warnings.js'
-import { fetchEdge, rejectionResponse, warnOfMissingAddress, withHeaders } from './edge/fetch-edge.js'
+import { fetchEdge, rejectionResponse, releaseAfter, warnOfMissingAddress, withHeaders } from './edge/fetch-edge.js'
 import { closesConnection, countResponse, NodeEdge, type NodeRequest, type NodeResponse } from './edge/node-edge.js'
 import { createGuard, type RateLimitOptions } from './limits/create-guard.js'
 
@@ -146,8 +146,14 @@ async function limitFetch<Context extends HonoContext>(
   if (outcome.kind === 'ABORTED') return rejectionResponse(outcome, edge.method)
   if (outcome.decision !== undefined) context.set('rateLimit', outcome.decision)
   if (outcome.kind === 'REJECTED') return rejected(guard, outcome, context, edge.method)
-  await next()
-  const response = withHeaders(context.res, outcome.headers)
+  try {
+    await next()
+  } catch (error) {
+    outcome.release?.()
+    throw error
+  }
+  const limited = withHeaders(context.res, outcome.headers)
+  const response = outcome.release === undefined ? limited : releaseAfter(limited, outcome.release)
   if (response !== context.res) context.res = response
   if (guard.countsByResponse) await guard.onResponse(outcome, response.status, context)
   return undefined

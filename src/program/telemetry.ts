@@ -85,6 +85,7 @@ export function openTelemetry({ server: { revealKeys }, store }: Config, log: Lo
         ruleCounts: (followed?.ruleSets ?? []).map(({ id, rules }) => ({ ruleSetId: id, count: rules.length })),
         waiting: health?.waiting ?? 0,
         leasePermits: health?.store.heldPermits ?? 0,
+        holds: followed?.heldCount ?? 0,
       })
     },
     async close() {

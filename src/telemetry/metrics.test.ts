@@ -12,7 +12,15 @@ function sourceOf(changes: Partial<MetricsSource> = {}): MetricsSource & { recor
   const reloads = { changed: 2, unchanged: 1, failed: 0 }
   const ruleCounts = [{ ruleSetId: 'api', count: 3 }]
   const warnings = { FLUXGATE_RULE_SET_UNKNOWN: 6 }
-  const rest = { warnings, isStoreUp: true, breaker: 'OPEN', ruleCounts, waiting: 4, leasePermits: 5 } as const
+  const rest = {
+    warnings,
+    isStoreUp: true,
+    breaker: 'OPEN',
+    ruleCounts,
+    waiting: 4,
+    leasePermits: 5,
+    holds: 6,
+  } as const
   return { recorder, counters, durations, storeErrors, reloads, ...rest, ...changes }
 }
 
@@ -55,13 +63,13 @@ const decision = (ruleId: string, allowed = true) =>
   unmeteredDecision(allowed, allowed ? 'ALLOWED' : 'LIMITED', 0, { ruleSetId: 'api', ruleId })
 
 describe('the metrics', () => {
-  it('have TYPE and HELP for each of the eleven families, and no samples of other families', () => {
+  it('have TYPE and HELP for each of the twelve families, and no samples of other families', () => {
     const { types, helps, samples } = parse(renderMetrics(sourceOf()))
     expect(Object.fromEntries(types)).toEqual(
       Object.fromEntries(Object.entries(metricFamilies).map(([name, { type }]) => [name, type])),
     )
     expect([...helps.keys()]).toEqual([...types.keys()])
-    expect(types.size).toBe(11)
+    expect(types.size).toBe(12)
     const families = new Set(samples.map(({ name }) => name.replace(/_(bucket|sum|count)$/, '')))
     for (const name of families) expect(types.has(name), name).toBe(true)
   })
@@ -134,7 +142,7 @@ it('sums the metrics of several processes, and reports the worst circuit breaker
   const { samples, types } = parse(mergeMetrics([renderMetrics(one), renderMetrics(two)]))
   const sumOf = (text: string) =>
     samples.find(({ name, labels }) => `${name}${JSON.stringify(Object.values(labels))}` === text)?.value
-  expect(types.size).toBe(11)
+  expect(types.size).toBe(12)
   expect(sumOf('fluxgate_decisions_total["api","a","allowed"]')).toBe(2)
   expect(sumOf('fluxgate_decisions_total["api","b","denied"]')).toBe(1)
   expect(sumOf('fluxgate_decision_duration_seconds_bucket["0.000005"]')).toBe(1)

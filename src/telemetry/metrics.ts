@@ -60,6 +60,11 @@ export const metricFamilies = {
     help: 'Leased permits that this process has not used yet.',
     labels: [],
   },
+  fluxgate_holds: {
+    type: 'gauge',
+    help: 'Holds of CONCURRENCY rules that this process has taken and that are neither released nor expired.',
+    labels: [],
+  },
 } as const satisfies Record<string, MetricFamily>
 
 export type MetricName = keyof typeof metricFamilies
@@ -75,6 +80,7 @@ export interface MetricsSource {
   readonly ruleCounts: readonly { readonly ruleSetId: string; readonly count: number }[]
   readonly waiting: number
   readonly leasePermits: number
+  readonly holds: number
 }
 
 export const metricsContentType = 'text/plain; version=0.0.4; charset=utf-8'
@@ -129,6 +135,7 @@ const samplesOf: { readonly [Name in MetricName]: (source: MetricsSource) => rea
   },
   fluxgate_waiting_requests: ({ waiting }) => single(waiting),
   fluxgate_lease_permits: ({ leasePermits }) => single(leasePermits),
+  fluxgate_holds: ({ holds }) => single(holds),
 }
 
 function labelText(names: readonly string[], values: readonly string[]): string {

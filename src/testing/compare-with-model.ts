@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { algorithmTraits } from '../core/algorithm-traits.js'
 import {
   type BucketGroup,
   type BucketStore,
@@ -9,7 +10,7 @@ import {
 } from '../core/bucket-store.js'
 import type { Clock } from '../core/clock.js'
 import type { Hold } from '../core/holds/hold-storage.js'
-import type { Band } from '../core/rule.js'
+import { algorithmNames, type Band } from '../core/rule.js'
 import { seededRandom } from '../core/seeded-random.js'
 import { chargeOf, group } from './fixtures.js'
 import { manualClock } from './manual-clock.js'
@@ -42,11 +43,13 @@ export async function compareWithModel(
   const clock = manualClock(startMs)
   const store = await create(clock)
   const model = referenceStore({ clock })
+  const supported = algorithmNames.filter((name) => !algorithmTraits[name].takesHolds || store.holds !== undefined)
+  const { algorithms = supported } = choice
   const count = (max: number): number => 1 + Math.floor(random() * max)
   let groups = Array.from({ length: count(maxRules) }, (_, rule) =>
     group(
       `rule${rule}`,
-      Array.from({ length: count(maxBands) }, (_, band) => randomBand(random, `band${band}`, choice)),
+      Array.from({ length: count(maxBands) }, (_, band) => randomBand(random, `band${band}`, { ...choice, algorithms })),
     ),
   )
   const keys = ['alice', 'bob']

@@ -247,7 +247,7 @@ function grantedCharges(
   const granted: GrantedCharge[] = []
   let first = 0
   for (const [index, charge] of applied.entries()) {
-    const { group, key, permits } = charge
+    const { group, key, permits, hold } = charge
     const results = bands.slice(first, first + group.bands.length)
     first += group.bands.length
     // A shadow rule that denies was not charged.
@@ -256,7 +256,7 @@ function grantedCharges(
     granted.push({
       charge,
       bands: results,
-      refund: { group, key, permits, grantedAt: results.map(({ delay }) => at + delay) },
+      refund: { group, key, permits, ...(hold && { hold }), grantedAt: results.map(({ delay }) => at + delay) },
     })
   }
   return granted

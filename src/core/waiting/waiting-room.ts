@@ -62,6 +62,8 @@ export class WaitingRoom {
   readonly #ready = new IndexedHeap<Waiter>(byRelease)
   readonly #refunds: PendingRefunds
   #arrivals = 0
+  /** Requests that wait for a hold, in queues of their own. */
+  #occupied = 0
   /** The number of requests that wait for several buckets. */
   #multiBucket = 0
   /** The cached result of `#nextRelease`, valid until the next change. */
@@ -89,6 +91,18 @@ export class WaitingRoom {
     if (!this.isFull) return 0
     if (this.#capacity === 0) return Number.POSITIVE_INFINITY
     return Math.max(1, this.#nextRelease() - ticks(this.#clock)) / ticksPerMs
+  }
+
+  /** Counts a request that waits for a hold, outside this room. */
+  occupy(): void {
+    this.#occupied += 1
+    this.#updateSize()
+  }
+
+  /** Reverts `occupy`. */
+  vacate(): void {
+    this.#occupied -= 1
+    this.#updateSize()
   }
 
   /** True if requests wait for one of these buckets. */
@@ -167,7 +181,7 @@ export class WaitingRoom {
   }
 
   #updateSize(): void {
-    this.size = this.#waiters.size
+    this.size = this.#waiters.size + this.#occupied
     this.isFull = this.size >= this.#capacity
   }
 

@@ -5,6 +5,9 @@ import { memoryStore } from '../../stores/memory/memory-store.js'
 import { manualClock } from '../../testing/manual-clock.js'
 import { createLimiter } from './create-limiter.js'
 
+/** concurrency.test.ts has the tests of CONCURRENCY, which has no window. */
+const rateAlgorithms = algorithmNames.filter((name) => name !== 'CONCURRENCY')
+
 const start = 1_800_000_000_000
 
 describe('exactness', () => {
@@ -153,7 +156,7 @@ describe('decision fields', () => {
     expect((await limiter.consume('a')).allowed).toBe(true)
   })
 
-  it.each(algorithmNames)('%s: rejects one millisecond before retryAfterMs, allows at it', (algorithm) => {
+  it.each(rateAlgorithms)('%s: rejects one millisecond before retryAfterMs, allows at it', (algorithm) => {
     const clock = manualClock(start + 0.123)
     const limiter = createLimiter({ algorithm, capacity: 7, window: '3s', clock })
     while (limiter.consumeSync('a', 2).allowed) clock.advance(17.001)
@@ -164,7 +167,7 @@ describe('decision fields', () => {
     expect(limiter.consumeSync('a', 2).allowed).toBe(true)
   })
 
-  it.each(algorithmNames)('%s: 11 permits of a capacity of 10 are IMPOSSIBLE', (algorithm) => {
+  it.each(rateAlgorithms)('%s: 11 permits of a capacity of 10 are IMPOSSIBLE', (algorithm) => {
     const limiter = createLimiter({ algorithm, capacity: 10, window: '1s', clock: manualClock(start) })
     expect(limiter.consumeSync('a', 11)).toMatchObject({
       allowed: false,
@@ -303,7 +306,7 @@ describe('peek, refund and reset', () => {
 })
 
 describe('a clock that steps back', () => {
-  it.each(algorithmNames)('%s: an empty bucket rejects for at most its own window and refills once', (algorithm) => {
+  it.each(rateAlgorithms)('%s: an empty bucket rejects for at most its own window and refills once', (algorithm) => {
     const clock = manualClock(start)
     const limiter = createLimiter({ algorithm, capacity: 10, window: '1m', clock })
     for (let i = 0; i < 10; i++) limiter.consumeSync('a')

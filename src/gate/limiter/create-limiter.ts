@@ -5,6 +5,8 @@ import { RateLimiter } from '../../core/decision/rate-limiter.js'
 import { compileRule, maxWaitTicksOf } from '../../core/decision/snapshot.js'
 import type { Decision } from '../../core/decision.js'
 import { FluxGateError } from '../../core/errors.js'
+import { HoldingLimiter } from '../../core/holds/holding-limiter.js'
+import { type Acquired, keepHold } from '../../core/holds/keep-hold.js'
 import { checkRange, longestWaitMs } from '../../core/range.js'
 import {
   type Departure,
@@ -60,9 +62,32 @@ export interface Limiter {
    * rejection if the wait would exceed `maxWaitMs`. An abort refunds the permits and rejects with the signal's reason.
    */
   wait(key: string, options?: WaitOptions): Promise<Decision>
+  /**
+   * Occupies a slot of a CONCURRENCY limit until `release()` is called. The hold is renewed automatically until then. Under other
+   * algorithms it is `consume`, and `release` has no effect.
+   *
+   * @example
+   * const { decision, release } = await limiter.acquire('tenant:7')
+   */
+  acquire(key: string, permits?: number): Promise<Acquired>
+  /**
+   * Calls `fn` while a slot is held, and releases it afterwards, also if `fn` fails. Resolves to the decision, and to the result
+   * of `fn` if the decision is allowed. With WAIT_FOR_REFILL, waits for a slot.
+   */
+  run<T>(key: string, fn: (decision: Decision) => T | Promise<T>): Promise<RunResult<T>>
+  /** Frees the slots of a decision with a `holdId`. Resolves to false if they have expired or were released before. */
+  release(holdId: string): Promise<boolean>
+  /** Extends a hold by its `maxHold`, from now. Resolves to false if it has expired or was released. */
+  renew(holdId: string): Promise<boolean>
   /** Rejects pending `wait` calls, refunds their permits, and closes the store if the limiter opened it. */
   close(): Promise<void>
 }
+
+/** The result of `Limiter.run`. */
+export type RunResult<T> =
+  | { readonly decision: Decision; readonly ran: true; readonly result: T }
+  /** The request was rejected, and the function was not called. */
+  | { readonly decision: Decision; readonly ran: false }
 
 const ruleSetId = 'limiter'
 
@@ -102,7 +127,10 @@ export function createLimiter(options: LimiterOptions): Limiter {
   // Opened last: if a later step threw, the store would never be closed.
   const store = boundedStore(openStore(storeOption, { clock, openRedis: redisStoreLater }))
   const fallback = new StoreFailurePolicy({ store, localStore: memoryStore({ clock }), room, clock, localShare: 1 })
-  const limiter = new RateLimiter(store, room, { fallback })
+  const rates = new RateLimiter(store, room, { fallback })
+  const groupOf = () => group
+  const holding = new HoldingLimiter(rates, { store, localHolds: fallback.holds, room, clock, groupOf })
+  const limiter = group.takesHolds ? holding : rates
   let closed = false
 
   /** Validates the arguments. Returns the permits to take. */
@@ -126,6 +154,8 @@ export function createLimiter(options: LimiterOptions): Limiter {
   // Synchronous calls share one charge, which no store keeps. Saves 9 % of the CPU time of `consumeSync` with a single key.
   const shared = { group, key: '', permits: 0, maxWaitTicks, policy, shadow }
   const sharedCharges: readonly Charge[] = [shared]
+  // A synchronous call cannot wait for a slot.
+  const syncOptions = group.takesHolds ? { waitForSlot: false } : undefined
 
   return {
     consumeSync(key, permits = 1) {
@@ -133,7 +163,7 @@ export function createLimiter(options: LimiterOptions): Limiter {
       shared.permits = checkedPermits(key, permits)
       shared.key = key
       if (isShadow !== undefined) shared.shadow = isShadow(key)
-      return limiter.decide(ruleSetId, sharedCharges) as Decision
+      return limiter.decide(ruleSetId, sharedCharges, syncOptions) as Decision
     },
     async consume(key, permits = 1) {
       return limiter.decide(ruleSetId, [chargeOf(key, permits)])
@@ -142,7 +172,7 @@ export function createLimiter(options: LimiterOptions): Limiter {
       return limiter.decide(ruleSetId, [chargeOf(key, permits)], { peek: true })
     },
     async refund(key, permits = 1) {
-      await limiter.refund([chargeOf(key, permits)])
+      await rates.refund([chargeOf(key, permits)])
     },
     async reset(key) {
       await store.reset(chargeOf(key, 1).group, key)
@@ -170,15 +200,40 @@ export function createLimiter(options: LimiterOptions): Limiter {
       })
       // Awaited for calls that were not held too: otherwise they would overtake calls that were released just before them.
       const departure = await left
-      if (departure === undefined) return decision
+      if (departure === undefined) {
+        if (!group.takesHolds || !decision.allowed) return decision
+        return { ...decision, delayMs: Math.max(0, ticks(clock) - startedAt) / ticksPerMs }
+      }
       const { how, at } = departure
       if (how === 'ABORTED') throw signal?.reason
       if (how === 'CLOSED')
         throw new FluxGateError('FLUXGATE_CLOSED', 'The limiter was closed while this call was waiting.')
       return { ...decision, delayMs: Math.max(0, at - startedAt) / ticksPerMs }
     },
+    async acquire(key, permits = 1) {
+      return keepHold(holding, await limiter.decide(ruleSetId, [chargeOf(key, permits)]))
+    },
+    async run(key, fn) {
+      const { decision, release } = await this.acquire(key)
+      if (!decision.allowed) return { decision, ran: false }
+      try {
+        return { decision, ran: true, result: await fn(decision) }
+      } finally {
+        // A hold that could not be released expires.
+        await release().catch(() => {})
+      }
+    },
+    async release(holdId) {
+      if (closed) throw limiterClosed()
+      return holding.release(holdId)
+    },
+    async renew(holdId) {
+      if (closed) throw limiterClosed()
+      return holding.renew(holdId)
+    },
     async close() {
       closed = true
+      holding.close()
       room.close()
       if (!isStore(storeOption)) await store.close()
     },

@@ -18,6 +18,8 @@ export class ClientRequest implements RoutedRequest, EdgeRequest {
   readonly remoteAddress: string | undefined
   readonly #clientIpOf: ClientIpOf
   #disconnected: AbortController | undefined
+  #isEnded = false
+  #endListeners: (() => void)[] | undefined
 
   constructor(message: IncomingMessage, { path, query, host }: RequestTarget, clientIpOf: ClientIpOf) {
     this.message = message
@@ -41,8 +43,19 @@ export class ClientRequest implements RoutedRequest, EdgeRequest {
     return this.#disconnected.signal
   }
 
+  onEnd(listener: () => void): void {
+    if (this.#isEnded) listener()
+    else {
+      this.#endListeners ??= []
+      this.#endListeners.push(listener)
+    }
+  }
+
+  /** Called when the response has ended, or the client has disconnected. */
   disconnect(): void {
     this.#disconnected?.abort()
+    this.#isEnded = true
+    for (const listener of this.#endListeners ?? []) listener()
   }
 }
 

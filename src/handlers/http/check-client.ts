@@ -49,17 +49,30 @@ export class CheckClient {
     return new Promise((resolve, reject) => this.#batches.add(0, { text, resolve, reject }))
   }
 
-  async refund(text: string): Promise<void> {
-    const refund = this.#call('/api/ratelimit/refund', text, () => {})
+  refund(text: string): Promise<void> {
+    return this.#tracked(this.#call('/api/ratelimit/refund', text, () => {}))
+  }
+
+  /** Releases a hold. Resolves to false if the server does not have it any more. */
+  release(holdId: string): Promise<boolean> {
+    const call = this.#call('/api/ratelimit/release', JSON.stringify({ holdId }), flagOf('released'))
+    return this.#tracked(call)
+  }
+
+  renew(holdId: string): Promise<boolean> {
+    return this.#call('/api/ratelimit/renew', JSON.stringify({ holdId }), flagOf('renewed'))
+  }
+
+  async #tracked<T>(refund: Promise<T>): Promise<T> {
     this.#refunds.add(refund)
     try {
-      await refund
+      return await refund
     } finally {
       this.#refunds.delete(refund)
     }
   }
 
-  /** Resolves when no refund is in flight. */
+  /** Resolves when no refund or release is in flight. */
   async settled(): Promise<void> {
     await Promise.allSettled(this.#refunds)
   }
@@ -124,6 +137,11 @@ export class CheckClient {
     )
   }
 }
+
+const flagOf =
+  (name: string) =>
+  (value: unknown): boolean =>
+    (value as Record<string, unknown> | null)?.[name] === true
 
 const batchOf = (checks: readonly PendingCheck[]): string => `{"checks":[${checks.map(({ text }) => text).join()}]}`
 

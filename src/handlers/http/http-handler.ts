@@ -70,6 +70,8 @@ export class HttpHandler implements Handler {
   readonly #onError: ((error: unknown) => void) | undefined
   /** Failures of the server and wrong tokens, with the number of decisions that were made without the server. */
   readonly warnings: Warnings
+  /** Holds that were taken by the fallback. */
+  readonly #localHolds = new Set<string>()
   #isClosed = false
 
   constructor(options: HttpHandlerOptions) {
@@ -114,6 +116,18 @@ export class HttpHandler implements Handler {
     await this.#checks.refund(this.#serialize(context, { ruleSetId, permits }))
   }
 
+  async release(holdId: string): Promise<boolean> {
+    return this.#localHolds.delete(holdId)
+      ? ((await this.#fallback?.release?.(holdId)) ?? false)
+      : this.#checks.release(holdId)
+  }
+
+  async renew(holdId: string): Promise<boolean> {
+    return this.#localHolds.has(holdId)
+      ? ((await this.#fallback?.renew?.(holdId)) ?? false)
+      : this.#checks.renew(holdId)
+  }
+
   /** Rejects the delayed requests and closes the connections. */
   async close(): Promise<void> {
     this.#isClosed = true
@@ -138,13 +152,19 @@ export class HttpHandler implements Handler {
 
   async #decideWithoutServer(context: RequestContext, options: CheckOptions): Promise<Decision> {
     if (this.#policy === 'LOCAL' && this.#fallback !== undefined)
-      return { ...(await this.#fallback.check(context, options)), degraded: true }
+      return this.#localDecision(await this.#fallback.check(context, options))
     const isAllowed = this.#policy !== 'DENY'
     return unmeteredDecision(isAllowed, 'STORE_FAILURE', this.#clock.now(), {
       ruleSetId: options.ruleSetId ?? null,
       degraded: true,
       ...(!isAllowed && { retryAfterMs: retryAfterFailureMs }),
     })
+  }
+
+  /** Holds that the fallback took are released there, even if the server has recovered since. */
+  #localDecision(decision: Decision): Decision {
+    if (decision.holdId !== undefined) this.#localHolds.add(decision.holdId)
+    return { ...decision, degraded: true }
   }
 
   /** Gives a delayed request a slot in the waiting room, or rejects it if the room is full. */

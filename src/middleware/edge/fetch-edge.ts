@@ -58,6 +58,39 @@ export function withHeaders(response: Response, headers: Readonly<Record<string,
   }
 }
 
+/** Calls `release` once the body of the response has been read, has failed, or was cancelled because the client left. */
+export function releaseAfter(response: Response, release: () => void): Response {
+  const { body } = response
+  if (body === null || response.status < 200) {
+    release()
+    return response
+  }
+  const reader = body.getReader()
+  const stream = new ReadableStream({
+    type: 'bytes',
+    async pull(controller) {
+      try {
+        const { done, value } = await reader.read()
+        if (!done) {
+          controller.enqueue(value)
+          return
+        }
+        release()
+        controller.close()
+        controller.byobRequest?.respond(0)
+      } catch (error) {
+        release()
+        controller.error(error)
+      }
+    },
+    cancel(reason) {
+      release()
+      return reader.cancel(reason)
+    },
+  })
+  return new Response(stream, response)
+}
+
 function setHeaders({ status, headers }: Response, added: Readonly<Record<string, string>>): void {
   // Outer limits set their headers last, so an inner limit may already have rejected the request.
   const isRejected = status === 429 || status === 503

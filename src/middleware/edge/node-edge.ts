@@ -90,6 +90,18 @@ export class NodeEdge<Response extends NodeResponse = NodeResponse> implements E
     return disconnecting.signal
   }
 
+  onEnd(listener: () => void): void {
+    const { request, response } = this
+    if (response.destroyed || response.stream?.destroyed || request.socket.destroyed) {
+      listener()
+      return
+    }
+    response.once('finish', listener)
+    response.once('close', listener)
+    // The response to a pipelined request does not emit `close` while it has no socket.
+    if (response.socket === null) (request.socket as Emitter).once('close', listener)
+  }
+
   isAborted(): boolean {
     const { headersSent, writableEnded, destroyed, stream } = this.response
     return headersSent || writableEnded || destroyed || stream?.destroyed || this.request.socket?.destroyed || false

@@ -65,6 +65,9 @@ type WindowInput =
 /** A CONCURRENCY band has no window. */
 type NoWindow = { readonly [Name in WindowName]?: undefined }
 
+/** A band without a window has `maxHold` or its own algorithm, so that a forgotten window does not compile. */
+type HoldInput = NoWindow & ({ readonly maxHold: string } | { readonly algorithm: 'CONCURRENCY' })
+
 interface BandFields {
   /** Unique in the rule. Default: derived from capacity and window, such as `100-per-1h`. */
   readonly label?: string
@@ -80,7 +83,7 @@ interface BandFields {
 
 /** One limit of a rule: a capacity per window. */
 export type BandInput = BandFields &
-  (WindowInput | NoWindow) & {
+  (WindowInput | HoldInput) & {
     /** Case, `-` and `_` are ignored. Default: the algorithm of the rule. */
     readonly algorithm?: AlgorithmInput
   }
@@ -154,7 +157,7 @@ export interface RuleInput extends RuleFields {
 /** A rule outside a rule set, as `createLimiter` takes it. It needs no id, and a single band may be written without `bands`. */
 export type SingleRuleInput = RuleFields &
   (
-    | (BandFields & (WindowInput | NoWindow) & { readonly bands?: undefined })
+    | (BandFields & (WindowInput | HoldInput) & { readonly bands?: undefined })
     | ({
         /** The limits. Every one must allow a request. Alternative to `capacity` and `window`. */
         readonly bands: readonly BandInput[]

@@ -248,7 +248,7 @@ describe('a rule', () => {
   })
   it('reports an invalid algorithm once for any number of bands', () => {
     expect(issuesIn({ algorithm: 'GCRA', bands: [...bands, { capacity: 5, window: '1m' }] })).toEqual([
-      'algorithm: must be one of TOKEN_BUCKET, LEAKY_BUCKET, FIXED_WINDOW, SLIDING_WINDOW_LOG, SLIDING_WINDOW_COUNTER; received "GCRA"',
+      'algorithm: must be one of TOKEN_BUCKET, LEAKY_BUCKET, FIXED_WINDOW, SLIDING_WINDOW_LOG, SLIDING_WINDOW_COUNTER, CONCURRENCY; received "GCRA"',
     ])
   })
 

@@ -11,9 +11,12 @@ import {
   type CheckBody,
   checkMembers,
   checkSchema,
+  holdSchema,
   type RefundBody,
   refundedSchema,
   refundSchema,
+  releasedSchema,
+  renewedSchema,
 } from '../schemas/check-schema.js'
 import { decisionSchema, decisionsSchema } from '../schemas/decision-schema.js'
 import type { ServerGate } from '../server-gate.js'
@@ -76,6 +79,35 @@ export function checkRoutes(gate: ServerGate): Route[] {
         return warning === undefined ? json({ permits }) : warned(gate, warning, { permits }, json)
       },
     }),
+    ...holdRoutes(gate),
+  ]
+}
+
+/** Releases and renewals of the holds that checks have taken. */
+function holdRoutes(gate: ServerGate): Route[] {
+  return [
+    route({
+      method: 'POST',
+      path: '/api/ratelimit/release',
+      name: 'releaseHold',
+      summary: 'Free the slots that an allowed check occupies under CONCURRENCY rules.',
+      group,
+      access: 'CHECK',
+      body: holdSchema,
+      responses: { 200: { description: 'Whether the hold existed.', schema: releasedSchema } },
+      handle: async ({ body }) => json({ released: await gate.release(body.holdId) }),
+    }),
+    route({
+      method: 'POST',
+      path: '/api/ratelimit/renew',
+      name: 'renewHold',
+      summary: 'Extend a hold by the `maxHold` of its rules.',
+      group,
+      access: 'CHECK',
+      body: holdSchema,
+      responses: { 200: { description: 'Whether the hold exists.', schema: renewedSchema } },
+      handle: async ({ body }) => json({ renewed: await gate.renew(body.holdId) }),
+    }),
   ]
 }
 
@@ -128,6 +160,8 @@ function decide(gate: ServerGate, body: CheckBody, trace?: RequestContext['heade
     ruleSetId: body.ruleSetId ?? undefined,
     permits: body.permits ?? undefined,
     peek: body.peek ?? undefined,
+    // The caller's timeout is short, so a wait for a slot is left to the caller.
+    waitForSlot: false,
   }
   return gate.decide(context, options)
 }

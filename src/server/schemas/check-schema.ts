@@ -102,6 +102,24 @@ export const refundedSchema = object(
   { title: 'Refunded', isOpen: true },
 )
 
+export const holdSchema = object(
+  { holdId: described(boundedText(1, 65_536), 'The `holdId` of a decision.') },
+  {},
+  { title: 'Hold', isOpen: true },
+)
+
+export const releasedSchema = object(
+  { released: described(boolean, 'False if the hold has expired, was released before, or is unknown.') },
+  {},
+  { title: 'Released', isOpen: true },
+)
+
+export const renewedSchema = object(
+  { renewed: described(boolean, 'False if the hold has expired, was released before, or is unknown.') },
+  {},
+  { title: 'Renewed', isOpen: true },
+)
+
 export type CheckBody = ValueOf<typeof checkSchema>
 export type RefundBody = ValueOf<typeof refundSchema>
 

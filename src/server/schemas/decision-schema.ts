@@ -58,7 +58,12 @@ export const decisionSchema = object(
     degraded: described(boolean, 'Decided without the shared store.'),
     bands: listOf(bandDecisionSchema),
   },
-  {},
+  {
+    holdId: described(
+      text,
+      'Present if the request occupies slots of CONCURRENCY rules. Release it with POST /api/ratelimit/release.',
+    ),
+  },
   { title: 'Decision', isOpen: true },
 )
 

@@ -46,7 +46,12 @@ export class MemoryBuckets implements MemoryStore {
 
   chargeSync(charges: readonly Charge[], peek: boolean): ChargeResult {
     const charge = charges.length === 1 && !peek ? charges[0] : undefined
-    if (charge !== undefined && !charge.group.hasOverrides && charge.group.listed === undefined && charge.hold === undefined) {
+    if (
+      charge !== undefined &&
+      !charge.group.hasOverrides &&
+      charge.group.listed === undefined &&
+      charge.hold === undefined
+    ) {
       const table = this.#tables.of(charge.group)
       const slot = table.slotOf(boundedKey(charge.key))
       if (slot !== undefined) return this.#chargeSlot(table, slot, charge)

@@ -74,8 +74,7 @@ export class RuleTable {
     if (slot === undefined) return
     for (const [index, buckets] of this.buckets.entries())
       if (hold !== undefined && buckets.release !== undefined) buckets.release(slot, hold, now)
-      else
-        buckets.refund(slot, this.bands[index] as Band, permits, now, grantedAt?.[index] ?? now)
+      else buckets.refund(slot, this.bands[index] as Band, permits, now, grantedAt?.[index] ?? now)
   }
 
   /** Releases a hold in all bands that take holds. Returns true if one of them had it. */

@@ -34,7 +34,9 @@ export function holdModel(entries: readonly Entry[] = [], seenAt: bigint | undef
       if (permits > capacity) return { ...denied, retryAfter: undefined }
       const missing = usedAt(now) + permits - capacity
       if (missing <= 0n || permits === 0n) return { allowed: true, grantedAt: now, delay: 0, retryAfter: 0n }
-      const expiries = liveAt(now).map(({ expiresAt }) => expiresAt).toSorted((a, b) => Number(a - b))
+      const expiries = liveAt(now)
+        .map(({ expiresAt }) => expiresAt)
+        .toSorted((a, b) => Number(a - b))
       const freed = (at: bigint): bigint =>
         liveAt(now)
           .filter(({ expiresAt }) => expiresAt <= at)

@@ -77,11 +77,14 @@ export function referenceStore({ clock }: { clock: Clock }): ReferenceStore {
     },
     holds: {
       async release(holds) {
-        return modelsOf(holds).map(({ bucket, hold, now }) => bucket.release?.(hold, now) ?? false).includes(true)
+        return modelsOf(holds)
+          .map(({ bucket, hold, now }) => bucket.release?.(hold, now) ?? false)
+          .includes(true)
       },
       async renew(holds) {
         return !modelsOf(holds)
-          .map(({ bucket, band, hold, now }) => bucket.renew?.(band, hold, now) ?? true).includes(false)
+          .map(({ bucket, band, hold, now }) => bucket.renew?.(band, hold, now) ?? true)
+          .includes(false)
       },
     },
     spent(group, key) {

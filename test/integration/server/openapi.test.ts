@@ -90,6 +90,8 @@ describe('/openapi.json', () => {
     const contract = `POST /api/ratelimit/check
 POST /api/ratelimit/check/batch
 POST /api/ratelimit/refund
+POST /api/ratelimit/release
+POST /api/ratelimit/renew
 POST /api/ratelimit/explain
 GET /api/rule-sets
 GET PUT DELETE /api/rule-sets/{id}
@@ -251,6 +253,7 @@ describe('every response matches its description', () => {
   const shop = '/api/rule-sets/shop'
   const overrides = `${shop}/rules/per-address/overrides`
   const who = { clientIp: '203.0.113.7', path: '/shop/cart', ruleSetId: 'shop' }
+  const unknownHold = `s${'0'.repeat(16)}.${Buffer.from('["shop",60000,"per-address","a"]').toString('base64url')}`
   const bucket = '/api/buckets?ruleSetId=shop&ruleId=per-address'
   /** By operation: the request and its expected status. */
   const asked: readonly (readonly [name: string, status: number, method: string, path: string, body?: unknown])[] = [
@@ -259,6 +262,9 @@ describe('every response matches its description', () => {
     ['check', 400, 'POST', '/api/ratelimit/check', { permits: 0 }],
     ['checkBatch', 200, 'POST', '/api/ratelimit/check/batch', { checks: [who, { ...who, permits: 100 }] }],
     ['refund', 200, 'POST', '/api/ratelimit/refund', who],
+    ['releaseHold', 200, 'POST', '/api/ratelimit/release', { holdId: unknownHold }],
+    ['releaseHold', 400, 'POST', '/api/ratelimit/release', { holdId: 'x' }],
+    ['renewHold', 200, 'POST', '/api/ratelimit/renew', { holdId: unknownHold }],
     ['explain', 200, 'POST', '/api/ratelimit/explain', who],
     ['explain', 200, 'POST', '/api/ratelimit/explain', { ruleSetId: 'nobody' }],
     ['explain', 400, 'POST', '/api/ratelimit/explain', { limit: -1 }],

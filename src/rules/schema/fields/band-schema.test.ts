@@ -140,7 +140,7 @@ describe('a band', () => {
       'LEAKY_BUCKET',
     ])
     expect(issuesInBand({ capacity: 1, window: '1s', algorithm: 'TOKEN_BUKET' })).toEqual([
-      'bands[0].algorithm: must be one of TOKEN_BUCKET, LEAKY_BUCKET, FIXED_WINDOW, SLIDING_WINDOW_LOG, SLIDING_WINDOW_COUNTER; received "TOKEN_BUKET"',
+      'bands[0].algorithm: must be one of TOKEN_BUCKET, LEAKY_BUCKET, FIXED_WINDOW, SLIDING_WINDOW_LOG, SLIDING_WINDOW_COUNTER, CONCURRENCY; received "TOKEN_BUKET"',
     ])
   })
 

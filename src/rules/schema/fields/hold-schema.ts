@@ -15,14 +15,27 @@ export const maxHoldKind: Kind<number> = {
 }
 
 /** Fields that a band of the algorithm CONCURRENCY must not have. */
-const rateFields = ['window', 'windowMs', 'windowSeconds', 'refillSeconds', 'refillTokens', 'refill']
+const rateFields = [
+  'window',
+  'windowMs',
+  'windowSeconds',
+  'refillSeconds',
+  'refillTokens',
+  'refill',
+  'calendar',
+  'timeZone',
+  'anchor',
+]
 
 /** Reads `maxHold` of a CONCURRENCY band as its window, and reports fields that only other algorithms have. */
 export function readMaxHold(values: FieldValues, capacity: number | undefined): number | undefined {
   const fields = values.as({ maxHold: maxHoldKind })
   for (const name of rateFields)
     if (fields.has(name))
-      fields.report(name, 'must be omitted with CONCURRENCY, which has no window; maxHold is the longest time of a hold')
+      fields.report(
+        name,
+        'must be omitted with CONCURRENCY, which has no window; maxHold is the longest time of a hold',
+      )
   if (capacity !== undefined && capacity > maxConcurrency)
     fields.report('capacity', `must be at most ${maxConcurrency} with CONCURRENCY; received ${capacity}`)
   return fields.has('maxHold') ? fields.read('maxHold') : defaultMaxHoldTicks

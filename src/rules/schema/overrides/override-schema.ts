@@ -1,5 +1,5 @@
-import type { Override } from '../../../core/contracts/override-store.js'
 import { takeHolds } from '../../../core/algorithm-traits.js'
+import type { Override } from '../../../core/contracts/override-store.js'
 import { FluxGateError } from '../../../core/errors.js'
 import { cidrText, ipIdentity, parseCidr } from '../../../core/keys/ip-address.js'
 import type { OverrideTerms, StartingBalance } from '../../../core/overrides/override-storage.js'
