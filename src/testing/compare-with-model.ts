@@ -49,7 +49,9 @@ export async function compareWithModel(
   let groups = Array.from({ length: count(maxRules) }, (_, rule) =>
     group(
       `rule${rule}`,
-      Array.from({ length: count(maxBands) }, (_, band) => randomBand(random, `band${band}`, { ...choice, algorithms })),
+      Array.from({ length: count(maxBands) }, (_, band) =>
+        randomBand(random, `band${band}`, { ...choice, algorithms }),
+      ),
     ),
   )
   const keys = ['alice', 'bob']

@@ -4,11 +4,11 @@ import type { DecideOptions, RateLimiter } from '../decision/rate-limiter.js'
 import type { Decision } from '../decision.js'
 import { FluxGateError } from '../errors.js'
 import type { WaitingRoom } from '../waiting/waiting-room.js'
-import { newHoldId } from './new-hold-id.js'
-import { HoldQueues, type QueuedCheck } from './waiting-queues.js'
 import type { HoldId, HoldStorage } from './hold-storage.js'
 import { decodeHold, encodeHold, type HoldToken } from './hold-token.js'
 import type { HoldHandler } from './keep-hold.js'
+import { newHoldId } from './new-hold-id.js'
+import { HoldQueues, type QueuedCheck } from './waiting-queues.js'
 
 export interface HoldingLimiterOptions {
   readonly store: Pick<BucketStore, 'holds' | 'chargeSync'>

@@ -92,7 +92,7 @@ export class NodeEdge<Response extends NodeResponse = NodeResponse> implements E
 
   onEnd(listener: () => void): void {
     const { request, response } = this
-    if (response.destroyed || response.stream?.destroyed || request.socket.destroyed) {
+    if (response.destroyed || response.stream?.destroyed || request.socket?.destroyed) {
       listener()
       return
     }
