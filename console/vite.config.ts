@@ -15,15 +15,7 @@ export default defineConfig({
     modulePreload: { polyfill: false },
     rolldownOptions: { input: [here('index.html'), here('playground.html')] },
   },
-  // The simulation is the same code as on the server. It needs a few functions of Node.
-  resolve: {
-    alias: {
-      'node:crypto': here('src/node/crypto.ts'),
-      'node:net': here('src/node/rest.ts'),
-      'node:perf_hooks': here('src/node/rest.ts'),
-      'node:util': here('src/node/rest.ts'),
-    },
-  },
+  worker: { format: 'es' },
   oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
   // `npx vite console` serves the sources and forwards API requests to a running server.
   server: { proxy: { '^/(api|health|info|openapi.json)': 'http://127.0.0.1:8090' } },

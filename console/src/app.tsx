@@ -18,6 +18,9 @@ type Page = ComponentType
 const pages: Readonly<Partial<Record<PageName, () => Promise<Page> | Page>>> = {
   overview: () => Overview,
   rules: () => import('./pages/rules/rules.js').then((it) => it.Rules),
+  try: () => import('./pages/try/try-it.js').then((it) => it.TryIt),
+  keys: () => import('./pages/keys/keys.js').then((it) => it.Keys),
+  whatif: () => import('./pages/what-if/what-if.js').then((it) => it.WhatIf),
   playground: () => import('./pages/playground/playground.js').then((it) => it.Playground),
 }
 

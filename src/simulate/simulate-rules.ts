@@ -41,28 +41,45 @@ export async function simulateRules(
   arrivals: Arrivals,
   span: SimulatedSpan = {},
 ): Promise<RulesSimulation> {
-  const tallies = new Map<string, Tally>()
-  let meter: Meter | undefined
-  let last = span.startAt ?? 0
-  let withoutRule = 0
-  for await (const { at, context = {} } of arrivals) {
-    meter ??= new Meter(span.startAt ?? at, peakWindow)
-    last = at
-    const decision = await decide(context, at)
-    if (decision.allowed) meter.allowed(at, decision.delayMs * ticksPerMs)
-    else meter.rejected(at)
-    if (decision.ruleId === null && decision.bands.length === 0) withoutRule += 1
-    else count(tallies, decision)
+  const meter = new RulesMeter(span)
+  for await (const { at, context = {} } of arrivals) meter.record(at, await decide(context, at))
+  return meter.result()
+}
+
+/** Counts the decisions of one rule set, by rule. */
+export class RulesMeter {
+  readonly #span: SimulatedSpan
+  readonly #tallies = new Map<string, Tally>()
+  #meter: Meter | undefined
+  #last: number
+  #withoutRule = 0
+
+  constructor(span: SimulatedSpan = {}) {
+    this.#span = span
+    this.#last = span.startAt ?? 0
   }
-  meter ??= new Meter(last, peakWindow)
-  const bucketMs = finish([meter], Math.max(last, (span.until ?? 0) - 1))
-  return {
-    startAtMs: meter.series.startAt / ticksPerMs,
-    bucketMs,
-    windowMs: peakWindow / ticksPerMs,
-    total: runOf(meter),
-    rules: [...tallies.values()].sort((a, b) => b.rejected - a.rejected || b.applied - a.applied),
-    withoutRule,
+
+  /** Records the decision about a request at the tick `at`, in order of time. */
+  record(at: number, decision: Decision): void {
+    this.#meter ??= new Meter(this.#span.startAt ?? at, peakWindow)
+    this.#last = at
+    if (decision.allowed) this.#meter.allowed(at, decision.delayMs * ticksPerMs)
+    else this.#meter.rejected(at)
+    if (decision.ruleId === null && decision.bands.length === 0) this.#withoutRule += 1
+    else count(this.#tallies, decision)
+  }
+
+  result(): RulesSimulation {
+    const meter = this.#meter ?? new Meter(this.#last, peakWindow)
+    const bucketMs = finish([meter], Math.max(this.#last, (this.#span.until ?? 0) - 1))
+    return {
+      startAtMs: meter.series.startAt / ticksPerMs,
+      bucketMs,
+      windowMs: peakWindow / ticksPerMs,
+      total: runOf(meter),
+      rules: [...this.#tallies.values()].sort((a, b) => b.rejected - a.rejected || b.applied - a.applied),
+      withoutRule: this.#withoutRule,
+    }
   }
 }
 

@@ -1,14 +1,12 @@
-import { StringDecoder } from 'node:string_decoder'
-
 /** Longer lines are truncated, so that no file exhausts the memory. */
 const maxLineLength = 64 * 1024
 
 /** Splits a stream of UTF-8 chunks into lines without their line ends. */
 export async function* readLines(chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): AsyncGenerator<string> {
-  const decoder = new StringDecoder('utf8')
+  const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
   let open = ''
   for await (const chunk of chunks) {
-    const lines = decoder.write(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength)).split('\n')
+    const lines = decoder.decode(chunk, { stream: true }).split('\n')
     const last = lines.pop() ?? ''
     for (const line of lines) {
       yield trimmed(open + line)
@@ -16,7 +14,7 @@ export async function* readLines(chunks: AsyncIterable<Uint8Array> | Iterable<Ui
     }
     if (open.length < maxLineLength) open += last
   }
-  open += decoder.end()
+  open += decoder.decode()
   if (open !== '') yield trimmed(open)
 }
 

@@ -1,26 +1,160 @@
-import { useMemo } from 'preact/hooks'
-import type { Summary } from '../../state/statistics.js'
+import { useMemo, useState } from 'preact/hooks'
+import { get } from '../../state/api.js'
+import { hasRoute } from '../../state/features.js'
 import { t } from '../../text/translate.js'
 import { Chart } from '../../ui/chart.js'
-import { Empty } from '../../ui/states.js'
+import { Empty, Failure, Loading, useLoaded } from '../../ui/states.js'
 
-/** Decisions per second over the last minutes. */
-export function History({ summary: { seconds } }: { readonly summary: Summary }) {
-  const times = useMemo(() => seconds.map(({ at }) => Math.round(at / 1_000)), [seconds])
-  const series = [
-    { label: t('allowed'), color: 'ok', values: seconds.map((it) => it.allowed), isFilled: true },
-    { label: t('rejected'), color: 'bad', values: seconds.map((it) => it.denied), isFilled: true },
-    { label: t('delayed'), color: 'warn', values: seconds.map((it) => it.delayed) },
-    { label: t('shadowRejected'), color: 'shadow', values: seconds.map((it) => it.shadowDenied) },
-  ]
+interface Points {
+  readonly at: readonly number[]
+  readonly allowed: readonly number[]
+  readonly delayed: readonly number[]
+  readonly denied: readonly number[]
+  readonly shadowDenied: readonly number[]
+  readonly degraded: readonly number[]
+  readonly p50Ms: readonly (number | null)[]
+  readonly p99Ms: readonly (number | null)[]
+}
+
+interface Series {
+  readonly stepMs: number
+  readonly points: Points
+  readonly outages: readonly {
+    readonly kind: string
+    readonly fromAt: number
+    readonly toAt: number | null
+    readonly error: string
+  }[]
+  readonly series: readonly { readonly ruleSetId: string; readonly ruleId: string | null }[]
+}
+
+/** Decisions and latency over time. The server keeps the data, so that it survives a reload of the page. */
+export function History() {
+  const [resolution, setResolution] = useState<'1s' | '1m'>('1s')
+  const [scope, setScope] = useState('')
+  if (!hasRoute('GET /api/stats/series')) return null
+  const [ruleSetId = '', ruleId = ''] = scope.split('/')
+  const query = new URLSearchParams({ resolution, ...(ruleSetId && { ruleSetId }), ...(ruleId && { ruleId }) })
   return (
     <section class="card" aria-labelledby="history">
-      <h2 id="history">{t('decisionsPerSecond')}</h2>
-      {seconds.length < 2 ? (
-        <Empty title={t('collecting')} />
-      ) : (
-        <Chart label={t('decisionsPerSecond')} times={times} series={series} height={220} />
-      )}
+      <div class="page-head">
+        <h2 id="history">{t('decisionsPerSecond')}</h2>
+        <span class="spacer" />
+        <Scopes value={scope} onChange={setScope} />
+        <fieldset class="group kinds">
+          <legend class="visually-hidden">{t('range')}</legend>
+          {(['1s', '1m'] as const).map((name) => (
+            <button
+              type="button"
+              key={name}
+              class="button small"
+              aria-pressed={name === resolution}
+              onClick={() => setResolution(name)}
+            >
+              {t(name === '1s' ? 'last15Minutes' : 'last24Hours')}
+            </button>
+          ))}
+        </fieldset>
+      </div>
+      <Charts query={query.toString()} everyMs={resolution === '1s' ? 1_000 : 15_000} />
     </section>
+  )
+}
+
+function Scopes({ value, onChange }: { readonly value: string; readonly onChange: (value: string) => void }) {
+  const { data } = useLoaded((signal) => get<Series>(`/api/stats/series?since=${Date.now()}`, signal), [], 10_000)
+  return (
+    <select
+      class="choice"
+      aria-label={t('scope')}
+      value={value}
+      onChange={(event) => onChange(event.currentTarget.value)}
+    >
+      <option value="">{t('allRules')}</option>
+      {data?.series.map(({ ruleSetId, ruleId }) => (
+        <option key={`${ruleSetId}/${ruleId}`} value={ruleId === null ? ruleSetId : `${ruleSetId}/${ruleId}`}>
+          {ruleId === null ? ruleSetId : `${ruleSetId} / ${ruleId}`}
+        </option>
+      ))}
+    </select>
+  )
+}
+
+const milliseconds = (value: number): string =>
+  `${value < 10 ? value.toFixed(value < 1 ? 2 : 1) : Math.round(value)} ms`
+
+/** Leaves out the time before the first decision, so that a server that has just started does not show an empty chart. */
+function sinceFirst(points: Points): Points {
+  const first = points.at.findIndex((_, i) =>
+    [points.allowed, points.delayed, points.denied, points.shadowDenied].some((counts) => (counts[i] ?? 0) > 0),
+  )
+  const start = Math.max(0, Math.min(first === -1 ? points.at.length : first, points.at.length - 90))
+  return Object.fromEntries(
+    Object.entries(points).map(([name, values]) => [name, values.slice(start)]),
+  ) as unknown as Points
+}
+
+function Charts({ query, everyMs }: { readonly query: string; readonly everyMs: number }) {
+  const { data, error, reload } = useLoaded(
+    (signal) => get<Series>(`/api/stats/series?${query}`, signal),
+    [query],
+    everyMs,
+  )
+  const view = useMemo(() => {
+    if (data === undefined) return undefined
+    const { stepMs } = data
+    const points = sinceFirst(data.points)
+    const perSecond = (counts: readonly number[]): number[] => counts.map((count) => (count * 1_000) / stepMs)
+    return {
+      points,
+      times: points.at.map((at) => at / 1_000),
+      allowed: perSecond(points.allowed),
+      denied: perSecond(points.denied),
+      delayed: perSecond(points.delayed),
+      shadow: perSecond(points.shadowDenied),
+      marks: data.outages.map(({ fromAt, toAt }) => ({ from: fromAt / 1_000, until: (toAt ?? Date.now()) / 1_000 })),
+    }
+  }, [data])
+  if (data === undefined || view === undefined)
+    return error === undefined ? <Loading /> : <Failure error={error} retry={reload} />
+  if (view.times.length < 2) return <Empty title={t('collecting')} />
+  return (
+    <>
+      <Chart
+        label={t('decisionsPerSecond')}
+        times={view.times}
+        marks={view.marks}
+        syncKey="overview"
+        height={220}
+        series={[
+          { label: t('allowed'), color: 'ok', values: view.allowed, isFilled: true },
+          { label: t('rejected'), color: 'bad', values: view.denied, isFilled: true },
+          { label: t('delayed'), color: 'warn', values: view.delayed },
+          { label: t('shadowRejected'), color: 'shadow', values: view.shadow },
+        ]}
+      />
+      <h3>{t('latency')}</h3>
+      <Chart
+        label={t('latency')}
+        times={view.times}
+        marks={view.marks}
+        syncKey="overview"
+        height={120}
+        format={milliseconds}
+        series={[
+          { label: 'p50', color: 'accent', values: view.points.p50Ms },
+          { label: 'p99', color: 'warn', values: view.points.p99Ms },
+        ]}
+      />
+      {data.outages.length > 0 && (
+        <ul class="outages">
+          {data.outages.slice(-3).map(({ kind, fromAt, error: cause }) => (
+            <li key={`${kind}/${fromAt}`} class="small warn">
+              {t(kind === 'STORE' ? 'storeOutage' : 'rulesOutage')}: {cause}
+            </li>
+          ))}
+        </ul>
+      )}
+    </>
   )
 }

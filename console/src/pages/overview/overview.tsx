@@ -22,7 +22,7 @@ export function Overview() {
         <h1>{t('overview')}</h1>
       </div>
       <Rates summary={summary.data} />
-      <History summary={summary.data} />
+      <History />
       <HealthCards health={health.data} degraded={summary.data.totals.degraded} />
       <div class="columns">
         <RecentRejections />

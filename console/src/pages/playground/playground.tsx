@@ -91,7 +91,7 @@ function Slider({ name, value, text, step = 1, onChange }: SliderProps) {
   return (
     <label class="field">
       <span>
-        {t(name)} <output class="slider-value">{text}</output>
+        {t(name)} <span class="slider-value">{text}</span>
       </span>
       <input
         type="range"

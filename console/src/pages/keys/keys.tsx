@@ -1,0 +1,156 @@
+import { useEffect, useState } from 'preact/hooks'
+import { get } from '../../state/api.js'
+import { navigate, route } from '../../state/route.js'
+import { loadRuleSets, type RuleSetDocument } from '../../state/rules.js'
+import type { KeyCount } from '../../state/statistics.js'
+import { ago, short } from '../../text/format.js'
+import { t } from '../../text/translate.js'
+import { Icon } from '../../ui/icon.js'
+import { Scroll } from '../../ui/scroll.js'
+import { Empty, Failure, Loading, useLoaded } from '../../ui/states.js'
+import { BucketCard } from './bucket-card.js'
+
+const found = (prefix: string, signal?: AbortSignal) =>
+  get<{ keys: readonly KeyCount[] }>(`/api/keys?limit=50&prefix=${encodeURIComponent(prefix)}`, signal)
+
+/** Finds keys by prefix. `#/keys?key=…` shows all buckets of one key. */
+export function Keys() {
+  const { query } = route.value
+  const chosen = query.get('key') ?? ''
+  const [text, setText] = useState(chosen)
+  useEffect(() => setText(chosen), [chosen])
+  const sets = useLoaded(loadRuleSets, [])
+  const list = useLoaded((signal) => found(text, signal), [text], 3_000)
+  const keys = list.data?.keys ?? []
+  return (
+    <>
+      <div class="page-head">
+        <h1>{t('keys')}</h1>
+        <span class="muted">{t('keysHelp')}</span>
+      </div>
+      <form
+        class="group"
+        onSubmit={(event) => {
+          event.preventDefault()
+          if (text !== '') navigate(['keys'], { key: text })
+        }}
+      >
+        <div class="search">
+          <Icon name="search" />
+          <input
+            type="search"
+            class="search-input"
+            list="known-keys"
+            aria-label={t('searchKeys')}
+            placeholder={t('searchKeys')}
+            value={text}
+            onInput={(event) => setText(event.currentTarget.value)}
+          />
+          <datalist id="known-keys">
+            {[...new Set(keys.map(({ key }) => key))].map((key) => (
+              <option key={key} value={key} />
+            ))}
+          </datalist>
+        </div>
+        <button type="submit" class="button primary" disabled={text === ''}>
+          {t('showBuckets')}
+        </button>
+      </form>
+      {chosen !== '' && chosen === text ? (
+        <KeyBuckets
+          name={chosen}
+          sets={sets.data ?? []}
+          seen={keys}
+          hint={query.get('rule')}
+          hintSet={query.get('set')}
+        />
+      ) : (
+        <section class="card" aria-labelledby="known">
+          <h2 id="known">{t('knownKeys')}</h2>
+          {list.data === undefined &&
+            (list.error === undefined ? <Loading /> : <Failure error={list.error} retry={list.reload} />)}
+          {list.data !== undefined && keys.length === 0 && <Empty title={t('noKeys')}>{t('noKeysHelp')}</Empty>}
+          {keys.length > 0 && <KeyTable keys={keys} />}
+        </section>
+      )}
+    </>
+  )
+}
+
+const KeyTable = ({ keys }: { readonly keys: readonly KeyCount[] }) => (
+  <Scroll>
+    <table>
+      <thead>
+        <tr>
+          <th>{t('key')}</th>
+          <th>{t('rule')}</th>
+          <th class="number">{t('requests')}</th>
+          <th class="number">{t('rejected')}</th>
+          <th class="number">{t('lastSeen')}</th>
+        </tr>
+      </thead>
+      <tbody>
+        {keys.map(({ key, ruleSetId, ruleId, requests, denied, lastAt }) => (
+          <tr key={`${ruleSetId}/${ruleId}/${key}`}>
+            <td>
+              <button type="button" class="link" onClick={() => navigate(['keys'], { key })}>
+                <code>{key}</code>
+              </button>
+            </td>
+            <td class="muted">
+              {ruleSetId} / {ruleId}
+            </td>
+            <td class="number">{short(requests)}</td>
+            <td class={denied > 0 ? 'number bad' : 'number'}>{short(denied)}</td>
+            <td class="number muted">{ago(lastAt, Date.now())}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  </Scroll>
+)
+
+interface KeyBucketsProps {
+  readonly name: string
+  readonly sets: readonly RuleSetDocument[]
+  readonly seen: readonly KeyCount[]
+  readonly hint: string | null
+  readonly hintSet: string | null
+}
+
+/** The rules under which the key was seen, and those that the user adds: the key of an unused bucket is unknown to the server. */
+function KeyBuckets({ name, sets, seen, hint, hintSet }: KeyBucketsProps) {
+  const [added, setAdded] = useState<readonly string[]>([])
+  const isDigest = /^sha256:[0-9a-f]{16}$/.test(name)
+  const all = sets.flatMap(({ id, rules }) =>
+    rules.filter(({ enabled = true }) => enabled).map((rule) => ({ ruleSetId: id, rule, id: `${id}/${rule.id}` })),
+  )
+  const seenIds = new Set(
+    seen.filter(({ key }) => key === name).map(({ ruleSetId, ruleId }) => `${ruleSetId}/${ruleId}`),
+  )
+  if (hint !== null) seenIds.add(`${hintSet}/${hint}`)
+  const shown = all.filter(({ id }) => seenIds.has(id) || added.includes(id))
+  const others = all.filter(({ id }) => !shown.some((it) => it.id === id))
+  if (isDigest) return <Empty title={t('isDigest')}>{t('isDigestHelp')}</Empty>
+  return (
+    <>
+      {shown.length === 0 && <Empty title={t('keyNotSeen')}>{t('keyNotSeenHelp')}</Empty>}
+      {shown.map(({ ruleSetId, rule, id }) => (
+        <BucketCard key={id} ruleSetId={ruleSetId} rule={rule} name={name} />
+      ))}
+      {others.length > 0 && (
+        <label class="field add-rule">
+          <span>{t('addRule')}</span>
+          <select value="" onChange={({ currentTarget: { value } }) => value !== '' && setAdded([...added, value])}>
+            <option value="">{t('chooseRule')}</option>
+            {others.map(({ id }) => (
+              <option key={id} value={id}>
+                {id}
+              </option>
+            ))}
+          </select>
+        </label>
+      )}
+    </>
+  )
+}

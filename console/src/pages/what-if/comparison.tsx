@@ -1,0 +1,103 @@
+import { duration, whole } from '../../text/format.js'
+import { t } from '../../text/translate.js'
+import { Chart } from '../../ui/chart.js'
+import { Scroll } from '../../ui/scroll.js'
+import type { Comparison } from './protocol.js'
+
+export function ComparisonView({ comparison }: { readonly comparison: Comparison }) {
+  const { requests, both, nowOnly, thenOnly, lines, badLines, badLineNumbers, format, tookMs } = comparison
+  const tiles = [
+    ['ok', t('requestsRead'), requests],
+    ['warn', t('rejectedBoth'), both],
+    ['shadow', t('rejectedNowOnly'), nowOnly],
+    ['bad', t('rejectedThenOnly'), thenOnly],
+  ] as const
+  return (
+    <>
+      <section class="tiles" aria-label={t('result')}>
+        {tiles.map(([color, name, count]) => (
+          <div key={name} class={`tile tile-${color}`}>
+            <span class="tile-name">{name}</span>
+            <span class="tile-value">{whole(count)}</span>
+          </div>
+        ))}
+      </section>
+      <p class="muted">
+        {t('readLines', { lines: whole(lines), format, time: duration(tookMs) })}
+        {badLines > 0 && ` ${t('badLines', { count: whole(badLines), lines: badLineNumbers.join(', ') })}`}
+      </p>
+      {comparison.times.length > 1 && (
+        <section class="card" aria-labelledby="rejections-over-time">
+          <h2 id="rejections-over-time">{t('rejectionsOverTime')}</h2>
+          <Chart
+            label={t('rejectionsOverTime')}
+            times={comparison.times}
+            series={[
+              { label: t('currentRules'), color: 'shadow', values: comparison.rejectedNow, isFilled: true },
+              { label: t('changedRules'), color: 'bad', values: comparison.rejectedThen },
+            ]}
+          />
+        </section>
+      )}
+      <div class="columns">
+        <section class="card" aria-labelledby="compared-rules">
+          <h2 id="compared-rules">{t('byRule')}</h2>
+          <Scroll>
+            <table>
+              <thead>
+                <tr>
+                  <th>{t('rule')}</th>
+                  <th class="number">{t('applied')}</th>
+                  <th class="number">{t('currentRules')}</th>
+                  <th class="number">{t('changedRules')}</th>
+                </tr>
+              </thead>
+              <tbody>
+                {comparison.rules.map(({ ruleId, before, after }) => (
+                  <tr key={ruleId}>
+                    <td>{ruleId}</td>
+                    <td class="number">{whole((before ?? after)?.applied ?? 0)}</td>
+                    <td class="number">
+                      {before === undefined ? '–' : whole(before.rejected + before.shadowRejected)}
+                    </td>
+                    <td class="number">{after === undefined ? '–' : whole(after.rejected + after.shadowRejected)}</td>
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+          </Scroll>
+        </section>
+        <section class="card" aria-labelledby="compared-keys">
+          <h2 id="compared-keys">{t('keysThatDiffer')}</h2>
+          {comparison.keys.length === 0 && <p class="muted">{t('noDifference')}</p>}
+          {comparison.keys.length > 0 && (
+            <Scroll>
+              <table>
+                <thead>
+                  <tr>
+                    <th>{t('key')}</th>
+                    <th>{t('rule')}</th>
+                    <th class="number">{t('rejectedNowOnly')}</th>
+                    <th class="number">{t('rejectedThenOnly')}</th>
+                  </tr>
+                </thead>
+                <tbody>
+                  {comparison.keys.map(({ key, ruleId, nowOnly, thenOnly }) => (
+                    <tr key={`${ruleId}/${key}`}>
+                      <td>
+                        <code>{key}</code>
+                      </td>
+                      <td>{ruleId}</td>
+                      <td class="number">{whole(nowOnly)}</td>
+                      <td class="number">{whole(thenOnly)}</td>
+                    </tr>
+                  ))}
+                </tbody>
+              </table>
+            </Scroll>
+          )}
+        </section>
+      </div>
+    </>
+  )
+}

@@ -1,0 +1,38 @@
+import { duration, whole } from '../text/format.js'
+import { t } from '../text/translate.js'
+
+interface LevelProps {
+  readonly label: string
+  readonly limit: number
+  readonly remaining: number
+  readonly resetAt: number
+  readonly windowMs: number
+  /** Default: the current time. */
+  readonly now?: number
+}
+
+/** The level of one bucket: permits left, and the time until it is full or its window ends. */
+export function Level({ label, limit, remaining, resetAt, windowMs, now = Date.now() }: LevelProps) {
+  const share = limit === 0 ? 0 : Math.min(1, remaining / limit)
+  const color = share === 0 ? 'bad' : share < 0.25 ? 'warn' : 'ok'
+  const left = resetAt - now
+  return (
+    <div class="level">
+      <span class="level-name">{label}</span>
+      <span
+        class="bar level-bar"
+        role="img"
+        aria-label={t('levelLabel', { label, remaining: whole(remaining), limit: whole(limit) })}
+      >
+        <span class={`bar-${color}`} style={{ width: `${100 * share}%` }} />
+      </span>
+      <span class="number">
+        {whole(remaining)} / {whole(limit)}
+      </span>
+      <span class="muted small level-reset">
+        {t('per', { window: duration(windowMs) })}
+        {left > 0 && remaining < limit && ` · ${t('fullIn', { time: duration(left) })}`}
+      </span>
+    </div>
+  )
+}

@@ -1,0 +1,127 @@
+import { readFileSync } from 'node:fs'
+import { describe, expect, it } from 'vitest'
+import { type ConsolePage, expectAccessible, useBrowser } from './browser.js'
+import { openShop, shopRules } from './shop.js'
+
+const open = useBrowser()
+
+const saveChange = async (page: ConsolePage): Promise<void> => {
+  await page.getByRole('button', { name: 'Review and save' }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Save', exact: true }).click()
+}
+
+describe('the rules page', () => {
+  it('leads from a rejected request to a corrected rule in force, without documentation', async () => {
+    const shop = await openShop()
+    await shop.traffic()
+    const page = await open(shop.console)
+    await page.getByText('login · per-hour · 5 of 5 used, retry in').first().click()
+    await page.getByText('Each IP address may send 5 requests per hour to POST /login.').waitFor()
+    await page.getByLabel('Capacity').fill('50')
+    await page.getByText('Each IP address may send 50 requests per hour to POST /login.').waitFor()
+    await expectAccessible(page)
+    await page.getByRole('button', { name: 'Review and save' }).click()
+    await page.getByRole('dialog').getByText('capacity: 50').waitFor()
+    await expectAccessible(page)
+    await page.getByRole('dialog').getByRole('button', { name: 'Save', exact: true }).click()
+    await page.getByText('login was saved and is in force.').waitFor()
+    const login = { method: 'POST', path: '/login', clientIp: '203.0.113.7' }
+    expect(await shop.check(login)).toMatchObject({ allowed: true, limit: 50 })
+    await page.getByRole('button', { name: 'Undo' }).click()
+    await page.getByText('Each IP address may send 5 requests per hour to POST /login.').waitFor()
+    expect(page.problems).toEqual([])
+  })
+
+  it('validates YAML as it is typed, with the messages of the server, and keeps form and YAML equal', async () => {
+    const shop = await openShop()
+    const page = await open(`${shop.console}#/rules/shop/login`)
+    const yaml = page.getByRole('textbox', { name: 'YAML' })
+    await yaml.fill('id: login\npath: /login\nbands:\n  - capacity: many\n    window: 1h\n')
+    await page.getByText('bands[0].capacity').waitFor()
+    expect(await page.getByRole('button', { name: 'Review and save' }).isDisabled()).toBe(true)
+    await yaml.fill('id: login\npath: [')
+    await page.getByText('The YAML is incomplete.').waitFor()
+    await yaml.fill('id: login\npath: /signin\nbands:\n  - capacity: 7\n    window: 1h\n')
+    expect(await page.getByLabel('Path').inputValue()).toBe('/signin')
+    await page.getByText('The rule is valid.').waitFor()
+  })
+
+  it('shows both versions to the second of two editors, and loses neither', async () => {
+    const shop = await openShop()
+    const first = await open(`${shop.console}#/rules/shop/login`)
+    const second = await open(`${shop.console}#/rules/shop/login`)
+    await first.getByLabel('Capacity').fill('6')
+    await second.getByLabel('Capacity').fill('7')
+    await saveChange(first)
+    await first.getByText('login was saved and is in force.').waitFor()
+    await saveChange(second)
+    const dialog = second.getByRole('dialog')
+    await dialog.getByRole('heading', { name: 'The rule was changed in the meantime' }).waitFor()
+    await dialog.getByText('capacity: 6').waitFor()
+    await dialog.getByText('capacity: 7').waitFor()
+    await expectAccessible(second)
+    await dialog.getByRole('button', { name: 'Continue editing' }).click()
+    expect(await second.getByLabel('Capacity').inputValue()).toBe('7')
+    await saveChange(second)
+    await second.getByText('login was saved and is in force.').waitFor()
+    expect(readFileSync(shop.rulesFile, 'utf8')).toMatch(/capacity"?: ?7\b/)
+  })
+
+  it('searches, disables with undo, and restores an earlier version from the history', async () => {
+    const shop = await openShop()
+    const page = await open(`${shop.console}#/rules`)
+    await page.getByRole('switch', { name: 'Enable login' }).waitFor()
+    await expectAccessible(page)
+    await page.getByRole('searchbox').fill('search')
+    await page.getByRole('switch', { name: 'Enable login' }).waitFor({ state: 'detached' })
+    await page.getByRole('searchbox').fill('')
+    await page.getByRole('switch', { name: 'Enable login' }).click()
+    await page.getByText('login is disabled.').waitFor()
+    const login = { method: 'POST', path: '/login', clientIp: '203.0.113.9' }
+    expect(await shop.check(login)).toMatchObject({ reason: 'NO_RULE' })
+    await page.getByRole('button', { name: 'History' }).click()
+    await page.getByText(/by 127\.0\.0\.1/).waitFor()
+    await page.getByRole('button', { name: 'Restore the version before' }).click()
+    await page.getByText('login was restored and is in force.').waitFor()
+    expect(await shop.check(login)).toMatchObject({ reason: 'ALLOWED' })
+  })
+
+  it('imports a rules file after showing the difference', async () => {
+    const shop = await openShop()
+    const page = await open(`${shop.console}#/rules`)
+    await page.getByRole('button', { name: 'Import' }).click()
+    await page
+      .getByLabel('YAML / JSON')
+      .fill('id: extra\nrules:\n  - id: all\n    bands: [{ capacity: 3, window: 1m }]\n')
+    await page.getByRole('dialog').getByText('capacity: 3', { exact: false }).first().waitFor()
+    await page.getByRole('dialog').getByRole('button', { name: 'Import' }).click()
+    await page.getByText('Imported rule sets: 1.').waitFor()
+    await page.getByText('Each IP address may send 3 requests per minute.').waitFor()
+  })
+
+  it('shows markup in names, descriptions and keys as text', async () => {
+    const probe = '<img src=x onerror="window.hacked=1"><script>window.hacked=1</script>'
+    const [set] = shopRules.ruleSets
+    const rules = {
+      ruleSets: [
+        { ...set, description: probe, rules: set?.rules.map((rule) => ({ ...rule, name: probe, description: probe })) },
+      ],
+    }
+    const shop = await openShop({ rules })
+    for (let i = 0; i < 7; i++)
+      await shop.check({ method: 'POST', path: `/login`, clientIp: '203.0.113.7', userId: probe, key: probe })
+    const page = await open(shop.console)
+    await page.getByText(probe).first().waitFor()
+    for (const hash of [
+      '#/rules',
+      '#/rules/shop/login',
+      '#/keys',
+      `#/keys?key=${encodeURIComponent(probe)}&set=shop&rule=login`,
+    ]) {
+      await page.goto(`${shop.console}${hash}`)
+      await page.getByText(probe).first().waitFor()
+    }
+    expect(await page.evaluate('window.hacked')).toBeUndefined()
+    expect(page.problems).toEqual([])
+  })
+})

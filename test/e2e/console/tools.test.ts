@@ -1,0 +1,119 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { commandLine } from '../command-line.js'
+import { expectAccessible, useBrowser } from './browser.js'
+import { openShop } from './shop.js'
+
+const open = useBrowser()
+
+describe('the playground', () => {
+  it.each(['dark', 'light'] as const)(
+    'compares all algorithms and keeps the scenario in the URL (%s theme)',
+    async (theme) => {
+      const shop = await openShop()
+      const page = await open(`${shop.console}#/playground`, { theme })
+      const fixed = page.getByRole('region', { name: 'FIXED_WINDOW' })
+      await fixed.getByText('20 of 10').waitFor()
+      await page.getByRole('region', { name: 'SLIDING_WINDOW_LOG' }).getByText('10 of 10').waitFor()
+      await page.getByRole('slider', { name: /Capacity/ }).fill('20')
+      await fixed.getByText('40 of 20').waitFor()
+      expect(page.url()).toContain('capacity=20')
+      await page.getByRole('button', { name: 'Draw it' }).click()
+      await page.getByRole('slider', { name: 'Drawn traffic' }).press('ArrowUp')
+      expect(page.url()).toContain('drawn=')
+      await expectAccessible(page)
+      const copy = await open(page.url(), { theme })
+      await copy.getByRole('slider', { name: 'Drawn traffic' }).waitFor()
+      expect(await copy.getByRole('slider', { name: /Capacity/ }).inputValue()).toBe('20')
+    },
+  )
+
+  it('works as a static page, without the API', async () => {
+    const shop = await openShop()
+    const page = await open(`${shop.console}/playground.html`)
+    await page.getByRole('region', { name: 'FIXED_WINDOW' }).getByText('20 of 10').waitFor()
+    expect(page.problems).toEqual([])
+  })
+})
+
+describe('the key page', () => {
+  it('finds a key, shows its bucket, overrides, refunds and resets it', async () => {
+    const shop = await openShop()
+    await shop.traffic()
+    const page = await open(`${shop.console}#/keys`)
+    await page.getByRole('combobox', { name: /^Key or prefix/ }).fill('203')
+    await page.getByRole('button', { name: '203.0.113.7' }).first().click()
+    const card = page.getByRole('region', { name: 'Login attempts' })
+    await card.getByRole('img', { name: 'per-hour: 0 of 5 left' }).waitFor()
+    await expectAccessible(page)
+    await card.getByRole('button', { name: 'Refund' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Refund' }).click()
+    await card.getByRole('img', { name: 'per-hour: 1 of 5 left' }).waitFor()
+    await card.getByRole('button', { name: 'Reset' }).click()
+    await card.getByRole('img', { name: 'per-hour: 5 of 5 left' }).waitFor()
+    await card.getByRole('button', { name: 'Override' }).click()
+    await page.getByLabel('Action').selectOption('DENY')
+    await page.getByLabel('Note').fill('abuse')
+    await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click()
+    await card.getByText('override: DENY').waitFor()
+    const login = { method: 'POST', path: '/login', clientIp: '203.0.113.7' }
+    expect(await shop.check(login)).toMatchObject({ allowed: false, reason: 'DENY_LISTED' })
+    await card.getByRole('button', { name: 'Delete override' }).click()
+    await card.getByText('override: DENY').waitFor({ state: 'detached' })
+    expect(await shop.check(login)).toMatchObject({ allowed: true })
+  })
+})
+
+describe('try it', () => {
+  it('explains which rules apply, which condition excluded the others, and the buckets, without charging', async () => {
+    const shop = await openShop()
+    await shop.traffic()
+    const page = await open(`${shop.console}#/try`)
+    await page.getByLabel('Method').fill('POST')
+    await page.getByLabel('Path').fill('/login')
+    await page.getByRole('button', { name: 'Explain' }).click()
+    await page.getByText('Would be rejected').waitFor()
+    await page.getByRole('img', { name: 'per-hour: 0 of 5 left' }).waitFor()
+    await page.getByText('path: expected /api/**, received /login').waitFor()
+    await expectAccessible(page)
+    await page.getByLabel('Client IP').fill('198.51.100.1')
+    for (let i = 0; i < 2; i++) await page.getByRole('button', { name: 'Explain' }).click()
+    await page.getByText('Would be allowed').waitFor()
+    await page.getByRole('img', { name: 'per-hour: 5 of 5 left' }).waitFor()
+  })
+})
+
+describe('what if', () => {
+  it('compares current and changed rules over an access log, with the counts of fluxgate simulate', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'fluxgate-log-'))
+    onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+    const log = join(folder, 'access.log')
+    const line = (second: number, ip: string): string =>
+      `${ip} - - [18/Nov/2026:10:00:${String(second).padStart(2, '0')} +0000] "POST /login HTTP/1.1" 200 5 "-" "<b>x</b>"`
+    const lines = Array.from({ length: 40 }, (_, i) => line(i, i % 2 === 0 ? '203.0.113.7' : '203.0.113.8'))
+    writeFileSync(log, [...lines, 'not a log line <script>'].join('\n'))
+    const shop = await openShop()
+    const command = commandLine()
+    onTestFinished(command.remove)
+    const { stdout } = command.fluxgate(['simulate', '--from', log, '--rules', shop.rulesFile, '--json'])
+    const simulated = JSON.parse(stdout) as { total: { rejected: number } }
+    const page = await open(`${shop.console}#/whatif`)
+    await page.locator('input[type=file]').setInputFiles(log)
+    const rules = page.getByRole('textbox', { name: 'Changed rules' })
+    await rules.fill((await rules.inputValue()).replace('capacity: 5', 'capacity: 8'))
+    await page.getByRole('button', { name: 'Compare' }).click()
+    const result = page.getByRole('region', { name: 'Result', exact: true })
+    await result.getByText('24', { exact: true }).waitFor()
+    expect(simulated.total.rejected).toBe(30)
+    // 2 × (20 − 5) are rejected now, 2 × (20 − 8) under both.
+    expect(await result.innerText()).toMatch(
+      /Requests\s+40\s+Rejected by both\s+24\s+Only by current rules\s+6\s+Only by changed rules\s+0/,
+    )
+    await page.getByText('1 lines could not be parsed, such as 41.').waitFor()
+    await expectAccessible(page)
+    expect(page.problems).toEqual([])
+    expect([...page.hosts]).toEqual([new URL(shop.url).host])
+  })
+})
