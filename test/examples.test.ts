@@ -34,12 +34,28 @@ function start(name: string, env: NodeJS.ProcessEnv = {}, stderr: 'inherit' | 'i
 describe('the examples', () => {
   it('are all tested here, and each has a README with the command to start it', () => {
     expect(folders.sort()).toEqual(
-      ['limit-a-function', 'limit-remote', 'lock-a-ledger', 'search-a-catalogue', ...servers].sort(),
+      [
+        'limit-a-function',
+        'limit-concurrency',
+        'limit-remote',
+        'lock-a-ledger',
+        'search-a-catalogue',
+        ...servers,
+      ].sort(),
     )
     for (const name of folders)
       expect(readFileSync(join(root, 'examples', name, 'README.md'), 'utf8')).toContain(
         `npm run build\nnode examples/${name}/index.mjs\n`,
       )
+  })
+
+  it('limit-concurrency: at most two reports at the same time, in order', async () => {
+    const { lines, ended } = start('limit-concurrency')
+    const printed: string[] = []
+    for await (const line of lines) printed.push(line)
+    expect((await ended)[0]).toBe(0)
+    expect(printed.map((line) => line.split(':')[0])).toEqual(['January', 'February', 'March', 'April', 'May'])
+    for (const line of printed) expect(line).toMatch(/started, [12] in progress$/)
   })
 
   it('limit-a-function: three calls at once, then one every 100 ms, in order', async () => {

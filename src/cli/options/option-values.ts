@@ -29,15 +29,20 @@ export function duration(text: string): number {
   throw new InvalidArgumentError(`It must be ${durationForms}.`)
 }
 
+/** Simulated traffic has no durations, so CONCURRENCY cannot be simulated. */
+export const rateAlgorithms = algorithmNames.filter((name) => name !== 'CONCURRENCY')
+
 export function algorithms(text: string): AlgorithmName[] {
-  if (text.trim().toLowerCase() === 'all') return [...algorithmNames]
+  if (text.trim().toLowerCase() === 'all') return [...rateAlgorithms]
   return text.split(',').map((name) => {
     const known = algorithmKind.parse(name.trim())
+    if (known === 'CONCURRENCY')
+      throw new InvalidArgumentError('CONCURRENCY cannot be simulated, because traffic has no durations.')
     if (known) return known
-    const suggestion = nearest(name.trim(), algorithmNames)
+    const suggestion = nearest(name.trim(), rateAlgorithms)
     const hint = suggestion ? ` Did you mean ${suggestion}?` : ''
     throw new InvalidArgumentError(
-      `Unknown algorithm ${JSON.stringify(name)}.${hint} Use ${algorithmNames.join(', ')}, or all.`,
+      `Unknown algorithm ${JSON.stringify(name)}.${hint} Use ${rateAlgorithms.join(', ')}, or all.`,
     )
   })
 }

@@ -28,6 +28,9 @@ export class HoldingLimiter implements HoldHandler {
   /** The holds of this process by id, with the time at which they expire, and by when they were taken. */
   readonly #held = new Map<string, number>()
 
+  /** The number of requests that could wait. */
+  #arrivals = 0
+
   constructor(limiter: RateLimiter, options: HoldingLimiterOptions) {
     this.#limiter = limiter
     this.#options = options
@@ -112,8 +115,10 @@ export class HoldingLimiter implements HoldHandler {
     attempt: QueuedCheck['attempt'],
     { signal }: DecideOptions,
   ): (bucket: string) => QueuedCheck {
+    const number = this.#arrivals++
     return (bucket) => ({
       bucket,
+      number,
       maxWaitMs: Math.max(...waiting.map(({ maxWaitTicks }) => maxWaitTicks)) / ticksPerMs,
       signal: typeof signal === 'function' ? signal() : signal,
       attempt,

@@ -8,6 +8,8 @@ const pollMs = 20
 export interface QueuedCheck {
   /** The bucket whose queue the request joins. */
   readonly bucket: string
+  /** Order of arrival. */
+  readonly number: number
   readonly maxWaitMs: number
   readonly signal?: AbortSignal | undefined
   /** Decides again. */
@@ -91,7 +93,10 @@ export class HoldQueues {
       }
       const cancelDeadline = schedule(this.#clock, maxWaitMs, () => void this.#last(waiter))
       signal?.addEventListener('abort', abort, { once: true })
-      queue.waiters.push(waiter)
+      // First decisions may complete in another order than they were asked for.
+      let at = queue.waiters.length
+      while (at > 0 && (queue.waiters[at - 1] as Waiter).number > check.number) at--
+      queue.waiters.splice(at, 0, waiter)
       if (signal?.aborted) abort()
       else if (queue.waiters.length === 1) this.#armAfter(queue, first)
     })

@@ -68,7 +68,8 @@ function rowOf(document: RuleDocument): string[] {
   const rule = parseRuleSets([{ id: 'one', rules: [document] }])[0]?.rules[0]
   if (rule === undefined) return [document.id]
   const limit = rule.bands.map((band) => {
-    const { calendar, capacity, windowTicks } = band
+    const { algorithm, calendar, capacity, windowTicks } = band
+    if (algorithm === 'CONCURRENCY') return `${capacity} concurrent`
     return `${capacity} per ${calendar === undefined ? formatDuration(windowTicks / 1_000) : windowText(band)}`
   })
   const { mode, enforcePercent = 100 } = rule

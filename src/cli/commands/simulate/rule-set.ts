@@ -1,8 +1,11 @@
+import { takeHolds } from '../../../core/algorithm-traits.js'
 import { ticksPerMs } from '../../../core/clock.js'
 import type { RequestContext } from '../../../core/request-context.js'
+import type { RuleSet } from '../../../core/rule.js'
 import { createFluxGate } from '../../../gate/create-flux-gate.js'
 import type { FluxGate } from '../../../gate/flux-gate.js'
 import { type Arrival, type Decide, recordedTraffic, simulateRules, virtualClock } from '../../../simulate/index.js'
+import { UsageError } from '../../failure.js'
 import { contextOf, type RequestOptions } from '../../options/request-options.js'
 import { knownRuleSet } from '../../options/rule-set-option.js'
 import { formatDuration } from '../../output/format-duration.js'
@@ -24,6 +27,7 @@ export async function simulateRuleSet(options: RuleSetOptions): Promise<void> {
   const gate = await createFluxGate({ rules: options.rules, clock, reload: { strategy: 'NONE' } })
   try {
     const ruleSetId = knownRuleSet(gate.ruleSets, options.ruleSet)
+    checkRates(gate.ruleSets)
     const decide: Decide = (context, at) => {
       clock.moveTo(at)
       return gate.check(context, { ruleSetId })
@@ -34,6 +38,16 @@ export async function simulateRuleSet(options: RuleSetOptions): Promise<void> {
   } finally {
     await gate.close()
   }
+}
+
+/** Traffic has no durations, so requests in progress are unknown. */
+function checkRates(ruleSets: readonly RuleSet[]): void {
+  for (const { rules } of ruleSets)
+    for (const { id, bands } of rules)
+      if (takeHolds(bands))
+        throw new UsageError(
+          `Rule ${id} has the algorithm CONCURRENCY, which cannot be simulated, because traffic has no durations. Remove it from the simulated rules.`,
+        )
 }
 
 async function simulateRecording({ rules, json }: RuleSetOptions, decide: Decide, from: string): Promise<void> {

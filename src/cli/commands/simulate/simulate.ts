@@ -1,9 +1,9 @@
 import { Command, Option } from 'commander'
-import { type AlgorithmName, algorithmNames, type Band, maxCapacity, maxLogCapacity } from '../../../core/rule.js'
+import { type AlgorithmName, type Band, maxCapacity, maxLogCapacity } from '../../../core/rule.js'
 import { parseRule } from '../../../rules/schema/parse-rules.js'
 import { recordedTraffic, simulateBands } from '../../../simulate/index.js'
 import { UsageError } from '../../failure.js'
-import { algorithms, duration, positiveNumber, wholeNumber } from '../../options/option-values.js'
+import { algorithms, duration, positiveNumber, rateAlgorithms, wholeNumber } from '../../options/option-values.js'
 import { type RequestOptions, requestOptionNames, withRequestOptions } from '../../options/request-options.js'
 import { ruleSetOption } from '../../options/shared-options.js'
 import { formatDuration } from '../../output/format-duration.js'
@@ -111,7 +111,7 @@ async function simulate(options: SimulateOptions): Promise<void> {
 /** Parsed as rules, so that the simulation accepts exactly the bands that rules accept. */
 function bandsOf({ algorithm, capacity, window, refillTokens, refill }: SimulateOptions): readonly Band[] {
   // Without --algorithm all algorithms are compared, except one that does not support the capacity.
-  const fitting = algorithmNames.filter((name) => name !== 'SLIDING_WINDOW_LOG' || capacity <= maxLogCapacity)
+  const fitting = rateAlgorithms.filter((name) => name !== 'SLIDING_WINDOW_LOG' || capacity <= maxLogCapacity)
   return (algorithm ?? fitting).map((name) => {
     const isInterval = refill === 'interval' && name === 'TOKEN_BUCKET'
     const band = {
