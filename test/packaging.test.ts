@@ -119,8 +119,11 @@ describe('every entry', () => {
   const byImport = `const names = {}
     for (const entry of ${specifiers}) names[entry] = Object.keys(await import(entry)).sort()
     console.log(JSON.stringify(names))`
-  const byRequire = `const names = {}
-    for (const entry of ${specifiers}) names[entry] = Object.keys(require(entry)).sort()
+  // Node adds this mark to modules with a default export, so that compiled code finds it.
+  const isExport = `const isExport = (name) => name !== '__esModule'`
+  const byRequire = `${isExport}
+    const names = {}
+    for (const entry of ${specifiers}) names[entry] = Object.keys(require(entry)).filter(isExport).sort()
     console.log(JSON.stringify(names))`
 
   it('loads with import and with require(), without a warning and with the same names', async () => {
@@ -132,9 +135,10 @@ describe('every entry', () => {
   })
 
   it('is the same module with import and require()', async () => {
-    const source = `Promise.all(${specifiers}.map(async (entry) => {
+    const source = `${isExport}
+    Promise.all(${specifiers}.map(async (entry) => {
       const imported = await import(entry)
-      return Object.entries(require(entry)).every(([name, value]) => imported[name] === value)
+      return Object.entries(require(entry)).every(([name, value]) => !isExport(name) || imported[name] === value)
     })).then((same) => console.log(JSON.stringify(same)))`
     expect(await evaluate('same.cjs', source)).toEqual(entries.map(() => true))
   })
@@ -163,7 +167,7 @@ describe('every entry', () => {
       const own = [...loaded].filter((file) => !file.startsWith('node:'))
       expect(own).toContain('./common.js')
       expect(own.length).toBeLessThan(6)
-      const bundled = readdirSync(join(installed, 'dist/bundle'))
+      const bundled = readdirSync(join(installed, 'dist/bundle')).filter((file) => file.endsWith('.js'))
       for (const heavy of [/\bRedisBuckets\b/, /\bOwnClient\b/, /"yaml"/]) {
         expect(own.filter((file) => heavy.test(codeOf(file)))).toEqual([])
         // Other entries do contain it, so the pattern is right.

@@ -1,0 +1,134 @@
+import { FluxGateError } from '../../core/errors.js'
+import type { LimitedRequest, Options, Store } from './options.js'
+
+const names = [
+  'windowMs',
+  'limit',
+  'message',
+  'statusCode',
+  'legacyHeaders',
+  'standardHeaders',
+  'identifier',
+  'requestPropertyName',
+  'skipFailedRequests',
+  'skipSuccessfulRequests',
+  'keyGenerator',
+  'ipv6Subnet',
+  'handler',
+  'skip',
+  'requestWasSuccessful',
+  'store',
+  'validate',
+  'headers',
+  'max',
+  'passOnStoreError',
+  'logger',
+]
+const drafts = ['draft-6', 'draft-7', 'draft-8']
+
+/** Stores of all limits. A store that two limits share counts requests twice. */
+const usedStores = new WeakSet<Store>()
+
+/** The keys that were counted for a request, by store. */
+const countedKeys = new WeakMap<object, Map<unknown, Set<string>>>()
+
+/**
+ * Reports likely misconfigurations to the logger, each kind once per limit, as express-rate-limit does. `validate` turns kinds off
+ * by their name in express-rate-limit.
+ */
+export class Misconfigurations {
+  readonly #enabled: Readonly<Record<string, boolean>>
+  readonly #logger: Options['logger']
+  readonly #checked = new Set<string>()
+
+  constructor(validate: Options['validate'], logger: Options['logger']) {
+    this.#enabled = typeof validate === 'boolean' ? { default: validate } : { default: true, ...validate }
+    this.#logger = logger
+  }
+
+  options(options: Partial<Options>): void {
+    const { ipv6Subnet, keyGenerator, windowMs, store } = options
+    const unknown = Object.keys(options).filter((name) => !names.includes(name))
+    this.#check('knownOptions', unknown.length > 0, `Unknown option ${unknown.join(', ')}. Known: ${names.join(', ')}.`)
+    this.#check(
+      'windowMs',
+      store === undefined && windowMs !== undefined && !(Number.isFinite(windowMs) && windowMs >= 1),
+      `windowMs must be a number of milliseconds of at least 1; received ${String(windowMs)}.`,
+    )
+    this.#check(
+      'ipv6Subnet',
+      typeof ipv6Subnet === 'number' && !(Number.isInteger(ipv6Subnet) && ipv6Subnet >= 32 && ipv6Subnet <= 64),
+      `ipv6Subnet must be an integer from 32 to 64, or false; received ${String(ipv6Subnet)}.`,
+    )
+    this.#check(
+      'ipv6SubnetOrKeyGenerator',
+      ipv6Subnet !== undefined && keyGenerator !== undefined,
+      'ipv6Subnet has no effect with keyGenerator. Call ipKeyGenerator(ip, ipv6Subnet) in keyGenerator.',
+    )
+    const source = keyGenerator?.toString() ?? ''
+    this.#check(
+      'keyGeneratorIpFallback',
+      /\breq(uest)?\.ip\b/.test(source) && !source.includes('ipKeyGenerator'),
+      'keyGenerator uses the IP address of the request as it is, so an IPv6 client can use many keys. Call ipKeyGenerator(ip).',
+    )
+  }
+
+  unsharedStore(store: Store): void {
+    this.#check('unsharedStore', usedStores.has(store), 'Two limits share a store. Create a store for each limit.')
+    usedStores.add(store)
+  }
+
+  request({ ip, headers, app, socket }: LimitedRequest): void {
+    const trust = app?.get('trust proxy')
+    this.#check('ip', ip === undefined, 'request.ip is undefined. Set keyGenerator.')
+    this.#check(
+      'trustProxy',
+      trust === true,
+      'trust proxy is true, so clients can choose their IP address. Set the number of proxies or their addresses.',
+    )
+    this.#check(
+      'xForwardedForHeader',
+      headers?.['x-forwarded-for'] !== undefined && trust === false,
+      'X-Forwarded-For is set, but trust proxy is false: clients behind a proxy share a limit. Set trust proxy.',
+    )
+    this.#check(
+      'forwardedHeader',
+      headers?.forwarded !== undefined && ip === socket?.remoteAddress,
+      'Express ignores the header Forwarded. Set keyGenerator to use it.',
+    )
+  }
+
+  hits(hits: unknown): void {
+    const isValid = Number.isInteger(hits) && (hits as number) >= 1
+    this.#check(
+      'positiveHits',
+      !isValid,
+      `The store must return a positive integer as totalHits; received ${String(hits)}.`,
+    )
+  }
+
+  counted(request: object, store: Store, key: string): void {
+    const stores = countedKeys.get(request) ?? new Map<unknown, Set<string>>()
+    const place = store.localKeys ? store : store.constructor.name
+    const keys = stores.get(place) ?? new Set()
+    const whole = `${store.prefix ?? ''}${key}`
+    this.#check('singleCount', keys.has(whole), `The request was counted twice for the key ${JSON.stringify(key)}.`)
+    countedKeys.set(request, stores.set(place, keys.add(whole)))
+  }
+
+  isDraft(version: string): boolean {
+    const isKnown = drafts.includes(version)
+    this.#check(
+      'headersDraftVersion',
+      !isKnown,
+      `standardHeaders must be one of ${drafts.join(', ')}; received ${version}.`,
+    )
+    return isKnown
+  }
+
+  #check(name: string, isWrong: boolean, message: string): void {
+    if (!isWrong || !(this.#enabled[name] ?? this.#enabled.default) || this.#checked.has(name)) return
+    this.#checked.add(name)
+    this.#logger.error(new FluxGateError('FLUXGATE_CONFIG_INVALID', `rateLimit (${name}): ${message}`))
+  }
+}

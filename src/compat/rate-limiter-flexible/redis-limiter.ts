@@ -1,0 +1,226 @@
+import { FluxGateError } from '../../core/errors.js'
+import type { HitCounters } from '../counters/hit-counters.js'
+import { RedisCounters } from '../counters/redis-counters.js'
+import { BlockedKeys } from './blocked-keys.js'
+import {
+  type ActionOptions,
+  type CompatibleLimiter,
+  isCompatible,
+  RateLimiterAbstract,
+  type RateLimiterOptions,
+} from './limiter-base.js'
+import { RateLimiterRes } from './result.js'
+
+/** Options of `RateLimiterRedis`. */
+export interface RateLimiterRedisOptions extends RateLimiterOptions {
+  /** An ioredis or node-redis client, or a URI such as `redis://127.0.0.1:6379`. */
+  storeClient: unknown
+  /** Keys that consumed this many points are rejected in this process, without a call to Redis. */
+  inMemoryBlockOnConsumed?: number | undefined
+  /** How long `inMemoryBlockOnConsumed` blocks, in seconds. Default: until the duration of the key ends. */
+  inMemoryBlockDuration?: number | undefined
+  /** Decides while Redis fails. */
+  insuranceLimiter?: CompatibleLimiter | undefined
+  /** Fails at once if the client is not connected, instead of waiting for the connection. */
+  rejectIfRedisNotReady?: boolean | undefined
+  /** The client is detected by its methods, so these have no effect. */
+  useRedisPackage?: boolean | undefined
+  useRedis3AndLowerPackage?: boolean | undefined
+}
+
+/** A limiter that counts in Redis. Each action is one atomic call. */
+export class RateLimiterRedis extends RateLimiterAbstract {
+  #counters: HitCounters | undefined
+  readonly #client: unknown
+  readonly #rejectIfNotReady: boolean
+  readonly #blocked = new BlockedKeys()
+  #blockOnConsumed = 0
+  #blockSeconds = 0
+  #insurance: CompatibleLimiter | undefined
+
+  constructor(options: RateLimiterRedisOptions) {
+    super(options)
+    if ('customIncrTtlLuaScript' in options)
+      throw new FluxGateError(
+        'FLUXGATE_CONFIG_INVALID',
+        'customIncrTtlLuaScript is not supported: the script of FluxGate decides. Remove the option.',
+      )
+    const { storeClient } = options
+    if (storeClient === undefined) throw new Error('storeClient is missing. Pass an ioredis or node-redis client.')
+    this.#client = storeClient
+    this.#rejectIfNotReady = options.rejectIfRedisNotReady ?? false
+    this.inMemoryBlockOnConsumed = options.inMemoryBlockOnConsumed
+    this.inMemoryBlockDuration = options.inMemoryBlockDuration
+    this.insuranceLimiter = options.insuranceLimiter
+    // A client that is not connected may be incomplete, and is not used before it is ready.
+    if (this.#isUsable()) void this.counters
+  }
+
+  protected get counters(): HitCounters {
+    this.#counters ??= new RedisCounters(this.#client as object | string, '')
+    return this.#counters
+  }
+
+  #isUsable(): boolean {
+    return !this.#rejectIfNotReady || isReady(this.#client)
+  }
+
+  get client(): unknown {
+    return this.#client
+  }
+
+  get inMemoryBlockOnConsumed(): number {
+    return this.#blockOnConsumed
+  }
+  set inMemoryBlockOnConsumed(value: number | undefined) {
+    const consumed = Math.trunc(Number(value ?? 0)) || 0
+    if (consumed > 0 && this.points > consumed)
+      throw new Error(`inMemoryBlockOnConsumed must be at least points, which is ${this.points}; received ${consumed}.`)
+    this.#blockOnConsumed = consumed
+  }
+
+  get inMemoryBlockDuration(): number {
+    return this.#blockSeconds
+  }
+  set inMemoryBlockDuration(value: number | undefined) {
+    const seconds = Math.trunc(Number(value ?? 0)) || 0
+    if (seconds > 0 && this.#blockOnConsumed === 0)
+      throw new Error('inMemoryBlockDuration requires inMemoryBlockOnConsumed. Set both.')
+    this.#blockSeconds = seconds
+  }
+
+  get msInMemoryBlockDuration(): number {
+    return this.#blockSeconds * 1000
+  }
+
+  get insuranceLimiter(): CompatibleLimiter | undefined {
+    return this.#insurance
+  }
+  set insuranceLimiter(limiter: CompatibleLimiter | undefined) {
+    if (limiter !== undefined && !isCompatible(limiter))
+      throw new Error('insuranceLimiter must be a limiter of this module, or extend RateLimiterCompatibleAbstract.')
+    this.#insurance = limiter
+    if (limiter === undefined) return
+    limiter.blockDuration = this.blockDuration
+    limiter.execEvenly = this.execEvenly
+  }
+
+  override async consume(key: string | number, points = 1, options: ActionOptions = {}): Promise<RateLimiterRes> {
+    const leftMs = this.getInMemoryBlockMsBeforeExpire(this.getKey(key))
+    if (leftMs > 0) throw new RateLimiterRes(0, leftMs)
+    return this.#insured(
+      async () => {
+        checkPoints(points)
+        return this.#blockInMemory(this.getKey(key), super.consume(key, points, options))
+      },
+      (limiter) => limiter.consume(key, points, options),
+    )
+  }
+
+  /** Blocks the key in this process if it has consumed enough. */
+  async #blockInMemory(stored: string, consuming: Promise<RateLimiterRes>): Promise<RateLimiterRes> {
+    if (this.#blockOnConsumed === 0) return consuming
+    const outcome = await consuming.then(
+      (result) => ({ result, isRejected: false }),
+      (error: unknown) => {
+        if (error instanceof RateLimiterRes) return { result: error, isRejected: true }
+        throw error
+      },
+    )
+    const { result, isRejected } = outcome
+    if (result.consumedPoints >= this.#blockOnConsumed) {
+      if (this.#blockSeconds === 0) this.#blocked.add(stored, result.msBeforeNext)
+      else if (isRejected) {
+        this.#blocked.add(stored, this.msInMemoryBlockDuration)
+        result.msBeforeNext = this.msInMemoryBlockDuration
+      }
+    }
+    if (isRejected) throw result
+    return result
+  }
+
+  override penalty(key: string | number, points = 1, options: ActionOptions = {}): Promise<RateLimiterRes> {
+    return this.#insured(
+      async () => {
+        checkPoints(points)
+        return super.penalty(key, points, options)
+      },
+      (limiter) => limiter.penalty(key, points, options),
+    )
+  }
+
+  override reward(key: string | number, points = 1, options: ActionOptions = {}): Promise<RateLimiterRes> {
+    return this.#insured(
+      async () => {
+        checkPoints(points)
+        return super.reward(key, points, options)
+      },
+      (limiter) => limiter.reward(key, points, options),
+    )
+  }
+
+  override get(key: string | number, options?: ActionOptions): Promise<RateLimiterRes | null> {
+    return this.#insured(
+      () => super.get(key, options),
+      (limiter) => limiter.get(key, options),
+    )
+  }
+
+  override set(key: string | number, points: number, secDuration: number, options?: ActionOptions) {
+    return this.#insured(
+      () => super.set(key, points, secDuration, options),
+      (limiter) => limiter.set(key, points, secDuration, options),
+    )
+  }
+
+  override block(key: string | number, secDuration: number, options?: ActionOptions): Promise<RateLimiterRes> {
+    return this.#insured(
+      () => super.set(key, this.points + 1, secDuration, options),
+      (limiter) => limiter.block(key, secDuration, options),
+    )
+  }
+
+  override delete(key: string | number, options?: ActionOptions): Promise<boolean> {
+    return this.#insured(
+      async () => {
+        const isDeleted = await super.delete(key, options)
+        this.#blocked.delete(this.getKey(key))
+        return isDeleted
+      },
+      (limiter) => limiter.delete(key, options),
+    )
+  }
+
+  /** Milliseconds until the block of a stored key in this process ends; 0 if it is not blocked. */
+  getInMemoryBlockMsBeforeExpire(storedKey: string): number {
+    return this.#blockOnConsumed > 0 ? this.#blocked.leftMs(storedKey) : 0
+  }
+
+  /** Removes all blocks of this process. */
+  deleteInMemoryBlockedAll(): void {
+    this.#blocked.clear()
+  }
+
+  /** Runs an action, and that of the insurance limiter if Redis fails. */
+  async #insured<T>(action: () => Promise<T>, insured: (limiter: CompatibleLimiter) => Promise<T>): Promise<T> {
+    try {
+      if (!this.#isUsable()) throw new Error('Redis connection is not ready')
+      return await action()
+    } catch (error) {
+      if (error instanceof RateLimiterRes || this.#insurance === undefined) throw error
+      return insured(this.#insurance)
+    }
+  }
+}
+
+function checkPoints(points: unknown): void {
+  if (Number.isInteger(points) || (typeof points === 'string' && /^[1-9]\d*$/.test(points))) return
+  throw new Error(`points must be an integer; received ${String(points)}.`)
+}
+
+/** `status` of ioredis, or `isReady` of node-redis. */
+function isReady(client: unknown): boolean {
+  const { status, isReady: ready } = (client ?? {}) as { readonly status?: unknown; readonly isReady?: unknown }
+  if (status !== undefined) return status === 'ready'
+  return typeof ready === 'function' ? Boolean(ready.call(client)) : ready !== false
+}

@@ -1,0 +1,89 @@
+import type { CompatibleLimiter } from './limiter-base.js'
+
+/** Thrown if a request can never be served, or if the queue is full. */
+export class RateLimiterQueueError extends Error {
+  override readonly name = 'CustomError'
+}
+
+/** Options of `RateLimiterQueue`. */
+export interface RateLimiterQueueOptions {
+  /** The maximum number of waiting requests per key. Default 4294967295. */
+  maxQueueSize?: number | undefined
+}
+
+type Limiter = Pick<CompatibleLimiter, 'consume' | 'get'> & { readonly points: number }
+
+interface Waiting {
+  readonly tokens: number
+  readonly resolve: (remaining: number) => void
+  readonly reject: (error: unknown) => void
+}
+
+const defaultKey = 'limiter'
+
+/** Queues requests, first come, first served, until the limiter has enough points. */
+export class RateLimiterQueue {
+  readonly #limiter: Limiter
+  readonly #maxQueueSize: number
+  readonly #queues = new Map<string | number, Waiting[]>()
+
+  constructor(limiter: Limiter, { maxQueueSize = 4_294_967_295 }: RateLimiterQueueOptions = {}) {
+    this.#limiter = limiter
+    this.#maxQueueSize = maxQueueSize
+  }
+
+  /** The points that are left in the current duration. */
+  async getTokensRemaining(key: string | number = defaultKey): Promise<number> {
+    return (await this.#limiter.get(key))?.remainingPoints ?? this.#limiter.points
+  }
+
+  /** Resolves with the remaining points once the tokens are taken. */
+  async removeTokens(tokens: number, key: string | number = defaultKey): Promise<number> {
+    const { points } = this.#limiter
+    if (tokens > points)
+      throw new RateLimiterQueueError(
+        `tokens must be at most the points of the limiter, ${points}; received ${tokens}.`,
+      )
+    const queue = this.#queues.get(key)
+    if (queue !== undefined) return this.#wait(queue, tokens)
+    try {
+      return (await this.#limiter.consume(key, tokens)).remainingPoints
+    } catch (rejected) {
+      if (rejected instanceof Error) throw rejected
+      const existing = this.#queues.get(key)
+      if (existing !== undefined) return this.#wait(existing, tokens)
+      const started: Waiting[] = []
+      const waiting = this.#wait(started, tokens)
+      if (started.length > 0) {
+        this.#queues.set(key, started)
+        this.#serveLater(key, started, rejected)
+      }
+      return waiting
+    }
+  }
+
+  #wait(queue: Waiting[], tokens: number): Promise<number> {
+    if (queue.length >= this.#maxQueueSize)
+      return Promise.reject(new RateLimiterQueueError(`The queue has its maximum ${this.#maxQueueSize} requests.`))
+    return new Promise((resolve, reject) => queue.push({ tokens, resolve, reject }))
+  }
+
+  #serveLater(key: string | number, queue: Waiting[], rejected: unknown): void {
+    setTimeout(() => void this.#serve(key, queue), (rejected as { readonly msBeforeNext: number }).msBeforeNext)
+  }
+
+  async #serve(key: string | number, queue: Waiting[]): Promise<void> {
+    for (let next = queue[0]; next !== undefined; next = queue[0]) {
+      try {
+        const { remainingPoints } = await this.#limiter.consume(key, next.tokens)
+        queue.shift()
+        next.resolve(remainingPoints)
+      } catch (rejected) {
+        if (!(rejected instanceof Error)) return this.#serveLater(key, queue, rejected)
+        queue.shift()
+        next.reject(rejected)
+      }
+    }
+    this.#queues.delete(key)
+  }
+}
