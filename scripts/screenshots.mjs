@@ -1,0 +1,125 @@
+// @ts-check
+/**
+ * Takes the screenshots of the README and the docs: `npm run screenshots`. Starts a server with example rules and traffic, and
+ * opens each page in Chromium. Texts are sharpest if the font Inter is installed.
+ */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { chromium } from 'playwright-core'
+import { at, findOnPath } from './bootstrap/step.mjs'
+
+const port = Number(process.env.FLUXGATE_SCREENSHOT_PORT ?? 8098)
+const url = `http://127.0.0.1:${port}`
+const target = at('docs', 'images', 'console')
+const folder = mkdtempSync(join(tmpdir(), 'fluxgate-screenshots-'))
+
+const rules = `ruleSets:
+  - id: shop
+    description: Public API of the shop
+    rules:
+      - id: reads
+        name: Read requests
+        path: /api/**
+        method: GET
+        overrides: true
+        bands:
+          - { label: per-second, capacity: 20, window: 1s }
+          - { label: per-minute, capacity: 600, window: 1m }
+      - id: login
+        name: Login attempts
+        path: /login
+        method: POST
+        priority: 10
+        overrides: true
+        bands: [{ label: per-minute, capacity: 5, window: 1m }]
+      - id: checkout
+        name: Checkout
+        path: /checkout/**
+        limitScope: USER_ID
+        algorithm: LEAKY_BUCKET
+        bands: [{ label: spacing, capacity: 10, window: 2s }]
+      - id: search
+        name: Search
+        path: /search
+        mode: SHADOW
+        algorithm: SLIDING_WINDOW_LOG
+        bands: [{ label: per-10-seconds, capacity: 15, window: 10s }]
+`
+
+const requests = [
+  ['GET', '/api/users/7', 30],
+  ['GET', '/api/orders', 25],
+  ['POST', '/login', 4],
+  ['GET', '/search', 8],
+  ['POST', '/checkout/cart', 11],
+]
+
+function randomRequest() {
+  const total = requests.reduce((sum, [, , weight]) => sum + Number(weight), 0)
+  let rest = Math.random() * total
+  const [method, path] = requests.find(([, , weight]) => {
+    rest -= Number(weight)
+    return rest < 0
+  }) ?? ['GET', '/about']
+  const clientIp = Math.random() < 0.4 ? '203.0.113.7' : `198.51.100.${Math.floor(Math.random() * 60)}`
+  return { ruleSetId: 'shop', method, path, clientIp, userId: `user-${Math.floor(Math.random() * 6)}` }
+}
+
+/** @param {number} ms */
+const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms))
+
+async function sendTraffic() {
+  const count = 20 + Math.round(15 * Math.sin(Date.now() / 8_000))
+  await fetch(`${url}/api/ratelimit/check/batch`, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json' },
+    body: JSON.stringify({ checks: Array.from({ length: count }, randomRequest) }),
+  }).catch(() => {})
+}
+
+/** @type {readonly [name: string, hash: string, theme: 'dark' | 'light', width: number, height: number][]} */
+const shots = [
+  ['overview-dark', '#/overview', 'dark', 1280, 960],
+  ['rules', '#/rules', 'light', 1280, 640],
+  ['editor', '#/rules/shop/reads', 'dark', 1280, 880],
+  ['playground', '#/playground', 'light', 1280, 1080],
+]
+
+writeFileSync(join(folder, 'rules.yaml'), rules)
+mkdirSync(target, { recursive: true })
+const command = [
+  at('dist', 'command', 'main.js'),
+  'serve',
+  '--rules',
+  join(folder, 'rules.yaml'),
+  '--port',
+  String(port),
+]
+const env = { ...process.env, FLUXGATE_SERVER_REVEAL_KEYS: 'true' }
+const server = spawn(process.execPath, command, { stdio: 'ignore', env })
+const traffic = setInterval(sendTraffic, 250)
+try {
+  await pause(Number(process.env.FLUXGATE_SCREENSHOT_WARM_UP_MS ?? 90_000))
+  const context = await chromium.launchPersistentContext(join(folder, 'profile'), {
+    executablePath: findOnPath('chromium') ?? 'chromium',
+    args: ['--headless', '--no-sandbox', '--disable-gpu', '--no-first-run', '--disable-background-networking'],
+  })
+  for (const [name, hash, theme, width, height] of shots) {
+    const page = await context.newPage()
+    await page.emulateMedia({ colorScheme: theme })
+    await page.setViewportSize({ width, height })
+    await page.goto(`${url}/console${hash}`)
+    await pause(3_000)
+    await page.screenshot({ path: join(target, `${name}.png`) })
+    await page.close()
+  }
+  await context.close()
+} finally {
+  clearInterval(traffic)
+  server.kill()
+  await once(server, 'exit')
+  rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
+}
