@@ -113,7 +113,8 @@ return {
     list.bytes = string.sub(list.bytes, entryBytes * expired + 1)
     moveBy(list, shift)
     list.seenAt = seenAt
-    if permits > 0 then insert(list, id, expiresAt, permits) end
+    -- A hold without an id cannot be released. It expires.
+    if permits > 0 then insert(list, id or string.rep(string.char(0), 8), expiresAt, permits) end
     return list
   end,
 

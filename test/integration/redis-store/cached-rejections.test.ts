@@ -13,6 +13,8 @@ import { randomSeed } from '../../fixtures/random-seed.js'
 import { type RedisServer, startRedis } from '../../servers/redis-server.js'
 import { freshPrefix } from '../../servers/shared-redis.js'
 
+const rateAlgorithms = algorithmNames.filter((name) => name !== 'CONCURRENCY')
+
 let server: RedisServer
 let client: Redis
 beforeAll(async () => {
@@ -37,7 +39,7 @@ function processes(count: number, options: RedisStoreOptions = {}) {
 const calls = async (act: () => Promise<unknown>): Promise<number> =>
   (await countCalls(server, ['evalsha'], act)).evalsha
 const kinds: [Band['algorithm'], Band['refill']][] = [
-  ...algorithmNames.map((name): [Band['algorithm'], 'STEADY'] => [name, 'STEADY']),
+  ...rateAlgorithms.map((name): [Band['algorithm'], 'STEADY'] => [name, 'STEADY']),
   ['TOKEN_BUCKET', 'INTERVAL'],
 ]
 const minute = 60 * second

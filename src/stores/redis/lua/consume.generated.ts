@@ -1,6 +1,6 @@
 /** Generated from consume.lua by scripts/assemble-lua.mjs; do not edit. */
 export const consumeScript = {
-  sha: '05a83c45e29454977bc06dc5f99b3e51a2a3d3e3',
+  sha: 'a7f66292398f12f36d937e2cea9dc1038712d9d4',
   source: `local RUN = 7
 local FAILED, ALLOWED, EMPTY = 2, 3, 4
 local TOKEN_BUCKET = 1
@@ -765,7 +765,7 @@ end
 list.bytes = string.sub(list.bytes, entryBytes * expired + 1)
 moveBy(list, shift)
 list.seenAt = seenAt
-if permits > 0 then insert(list, id, expiresAt, permits) end
+if permits > 0 then insert(list, id or string.rep(string.char(0), 8), expiresAt, permits) end
 return list
 end,
 release = function(list, id, now)
