@@ -43,6 +43,7 @@ export { jsonText, parseJson } from './core/json/source-text.js'
 export type { NamedResolver, NamedResolvers } from './core/keys/scope-key-resolver.js'
 export type { MatchedContext, RequestContext } from './core/request-context.js'
 export type { AlgorithmName, Band, LimitScope, OnStoreFailure, Policy, Rule, RuleSet } from './core/rule.js'
+export type { CandidateControl } from './gate/candidates/candidate-control.js'
 export { createFluxGate } from './gate/create-flux-gate.js'
 export type { GateEvents, GateListener } from './gate/events.js'
 export type { FluxGate } from './gate/flux-gate.js'
@@ -64,4 +65,10 @@ export { parseRuleSets } from './rules/schema/parse-rules.js'
 export { type CopyOptions, type CopyReport, copyRules, exportRules, importRules } from './rules/store/copy-rules.js'
 export { type MemoryStore, type MemoryStoreOptions, memoryStore } from './stores/memory/memory-store.js'
 export { type ResilientOptions, resilient } from './stores/resilient/resilient.js'
+export type {
+  CandidateCounts,
+  CandidateKeyCounts,
+  CandidateReport,
+  CandidateRuleCounts,
+} from './telemetry/candidates/report.js'
 export type { WarningLogger, Warnings } from './validation/warnings.js'

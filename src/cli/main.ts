@@ -15,6 +15,7 @@ const commands: Readonly<Record<string, () => Promise<Command>>> = {
   overrides: async () => (await import('./commands/overrides/overrides.js')).overridesCommand(),
   reset: async () => (await import('./commands/reset.js')).resetCommand(),
   top: async () => (await import('./commands/top/top.js')).topCommand(),
+  candidate: async () => (await import('./commands/candidate/candidate.js')).candidateCommand(),
   simulate: async () => (await import('./commands/simulate/simulate.js')).simulateCommand(),
   doctor: async () => (await import('./commands/doctor.js')).doctorCommand(),
   bulk: async () => (await import('./commands/bulk/bulk.js')).bulkCommand(),

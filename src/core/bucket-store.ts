@@ -223,6 +223,11 @@ export interface BucketStore {
    */
   chargeSync?(charges: readonly Charge[], peek: boolean): ChargeResult
   /**
+   * As `chargeSync` without peek, at the time of the previous decision, so that two decisions about one request see the same
+   * time. Optional.
+   */
+  chargeAgain?(charges: readonly Charge[]): ChargeResult
+  /**
    * Decides a charge that needs no call to a remote store, or returns undefined; `charge` then decides. The result is valid until
    * the next call. Optional.
    */

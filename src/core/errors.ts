@@ -7,6 +7,7 @@ export const errorCodes = {
   FLUXGATE_RULES_UNREADABLE: 'The rules could not be read or written.',
   FLUXGATE_RULES_CONFLICT: 'The rules were changed concurrently. Read them again and repeat the edit.',
   FLUXGATE_RULE_SET_UNKNOWN: 'There is no rule set with this id.',
+  FLUXGATE_CANDIDATE_UNKNOWN: 'The rule set has no candidate.',
   FLUXGATE_RULES_READ_ONLY: 'The rules cannot be edited, because they are read-only or defined in code.',
   FLUXGATE_OVERRIDE_INVALID: 'An override is invalid; `errors` lists every issue with its path.',
   FLUXGATE_CONFIG_INVALID: 'The configuration is invalid; `errors` lists every issue with its path.',

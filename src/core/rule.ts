@@ -129,9 +129,14 @@ export interface RuleSet {
   readonly caseSensitive?: boolean
   /** The rules, in the order of the document. */
   readonly rules: readonly Rule[]
+  /** Set for a candidate: the id of the rule set beside which it is evaluated, without effect. Its own id is `candidateIdOf` of it. */
+  readonly candidateOf?: string
   /** Set for the limits of a single gateway route. Such a set is never the default rule set. */
   readonly isForItsRoute?: true
 }
+
+/** The id of the candidate of a rule set. A rule set has at most one. */
+export const candidateIdOf = (ruleSetId: string): string => `${ruleSetId}.candidate`
 
 /** Adds HEAD to GET, because frameworks answer HEAD with the GET handler. */
 export const withHead = (methods: readonly string[]): readonly string[] =>

@@ -63,7 +63,8 @@ export async function openGate(input: FluxGateOptions | string, hooks: GateHooks
     await store.availability?.ready?.()
     if (store.availability?.isConnected === false) onUnreachable(unreachableMessage(store.availability))
     const bounded = boundedStore(store, { ...resilience, clock })
-    return await Gate.open(options, { clock, provider, book, store: bounded, opened, observer, warnings })
+    const ruleStore = isRuleStore(rules) ? rules : undefined
+    return await Gate.open(options, { clock, provider, book, store: bounded, opened, observer, warnings, ruleStore })
   } catch (error) {
     for (const one of opened) await one.close()
     throw error

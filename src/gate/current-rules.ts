@@ -37,7 +37,7 @@ export class CurrentRules {
     this.#store = store
     this.#shared = store.generations
     this.#ruleSets = ruleSets
-    this.snapshot = compileSnapshot(ruleSets, this.#snapshotOptions())
+    this.snapshot = compileSnapshot(ruleSets, this.snapshotOptions())
   }
 
   /** The rule sets of the current snapshot. */
@@ -104,7 +104,7 @@ export class CurrentRules {
 
   /** Replaces the snapshot atomically, then retires the bucket groups that are no longer used. */
   *#compileSteps(ruleSets: readonly RuleSet[]): Steps<void> {
-    const snapshot = yield* snapshotSteps(ruleSets, this.#snapshotOptions())
+    const snapshot = yield* snapshotSteps(ruleSets, this.snapshotOptions())
     const before = this.snapshot
     this.snapshot = snapshot
     this.#ruleSets = ruleSets
@@ -121,7 +121,8 @@ export class CurrentRules {
     }
   }
 
-  #snapshotOptions(): SnapshotOptions {
+  /** The options with which the current rules are compiled. */
+  snapshotOptions(): SnapshotOptions {
     const { defaultRuleSetId, keyResolvers, ipv6Prefix, reload, waitForRefill } = this.#options
     return {
       defaultRuleSetId,

@@ -6,6 +6,7 @@ import type { Acquired } from '../core/holds/keep-hold.js'
 import type { RequestContext } from '../core/request-context.js'
 import type { RuleSet } from '../core/rule.js'
 import type { Warnings } from '../validation/warnings.js'
+import type { CandidateControl } from './candidates/candidate-control.js'
 import type { GateEvents, GateListener } from './events.js'
 import type { GateHealth } from './health/gate-health.js'
 
@@ -64,6 +65,8 @@ export interface FluxGate extends Handler {
   readonly warnings: Warnings
   /** Overrides of rules; undefined if the store does not support them. */
   readonly overrides?: OverrideStore | undefined
+  /** Candidates: other versions of rule sets, evaluated beside the rules in force without effect. */
+  readonly candidates: CandidateControl
   /** Adds an event listener. Returns a function that removes it. */
   on<Name extends keyof GateEvents>(name: Name, listener: GateListener<Name>): () => void
   /** Returns the health of the gate. Probes the store at most once per second, with the timeout of a call. */

@@ -2,12 +2,14 @@ import { type BucketStore, chargeOf } from '../core/bucket-store.js'
 import type { Clock } from '../core/clock.js'
 import type { OverrideStore } from '../core/contracts/override-store.js'
 import type { EditedRules, ReloadRequest, RuleSetProvider } from '../core/contracts/rule-set-provider.js'
+import type { RuleStore } from '../core/contracts/rule-store.js'
 import { checkKey } from '../core/decision/check-request.js'
 import { composeDecision } from '../core/decision/compose-decision.js'
+import { MissingKey } from '../core/decision/snapshot.js'
 import type { BandDecision, Decision } from '../core/decision.js'
 import { FluxGateError, messageOf } from '../core/errors.js'
 import type { ExplainOptions, Explanation } from '../core/explain/explanation.js'
-import type { CheckOptions } from '../core/handler.js'
+import type { CheckOptions, Handler } from '../core/handler.js'
 import { type Acquired, keepHold } from '../core/holds/keep-hold.js'
 import type { RequestContext } from '../core/request-context.js'
 import type { RuleSet } from '../core/rule.js'
@@ -19,6 +21,9 @@ import { chooseReload } from '../rules/reload/choose-reload.js'
 import { memoryStore } from '../stores/memory/memory-store.js'
 import type { DecisionObserver } from '../telemetry/decision-observer.js'
 import type { Warnings } from '../validation/warnings.js'
+import { type CandidateControl, candidateControl } from './candidates/candidate-control.js'
+import { CandidateHandler } from './candidates/candidate-handler.js'
+import { Candidates, inForce } from './candidates/candidates.js'
 import { CurrentRules } from './current-rules.js'
 import { type GateEvents, type GateListener, GateListeners } from './events.js'
 import type { BucketSelector, FluxGate } from './flux-gate.js'
@@ -43,6 +48,8 @@ export interface GateParts {
   readonly store: BucketStore
   /** Resources that were opened for the gate and are closed with it. */
   readonly opened: readonly Closable[]
+  /** Set if the rules can be edited. */
+  readonly ruleStore?: RuleStore | undefined
   readonly observer?: DecisionObserver | undefined
   readonly warnings: Warnings
 }
@@ -61,7 +68,11 @@ export class Gate implements FluxGate {
   readonly #handler: StandaloneHandler
   readonly #room: WaitingRoom
   readonly #listeners = new GateListeners()
-  readonly #observed: ObservedHandler
+  /** Used by decisions: the handler itself, or with candidates beside it. */
+  #plain: Required<Pick<Handler, 'decide'>>
+  #observed: ObservedHandler
+  readonly #candidates: Candidates
+  readonly candidates: CandidateControl
   readonly overrides: OverrideStore | undefined
   readonly warnings: Warnings
   #reloadName = 'NONE'
@@ -77,7 +88,7 @@ export class Gate implements FluxGate {
     this.#book = book
     this.#parts = parts
     this.warnings = parts.warnings
-    this.#rules = new CurrentRules(options, book.current, store)
+    this.#rules = new CurrentRules(options, inForce(book.current), store)
     this.#store = generations === undefined ? store : requireGenerations(store, generations)
     this.overrides =
       overrides &&
@@ -97,6 +108,10 @@ export class Gate implements FluxGate {
     this.#room = new WaitingRoom(options.waitForRefill?.maxConcurrentWaits ?? defaultMaxConcurrentWaits, clock)
     this.#handler = this.#createHandler()
     this.#observed = new ObservedHandler(this.#handler, this.#listeners, observer)
+    this.#plain = this.#handler
+    this.#candidates = new Candidates(clock, store, () => this.#rules.snapshotOptions())
+    this.candidates = candidateControl(this.#candidates, parts.ruleStore)
+    this.#takeCandidates(book.current)
     book.onReload((result) => this.#reloaded(result))
     if (generations === undefined) return
     const pendingResets = new PendingResets(
@@ -162,12 +177,22 @@ export class Gate implements FluxGate {
   decide(context: RequestContext, options?: CheckOptions): Decision | Promise<Decision> {
     if (this.#closed) throw closedError()
     const isObserved = this.#parts.observer !== undefined || this.#listeners.hearDecisions
-    return (isObserved ? this.#observed : this.#handler).decide(context, options)
+    return (isObserved ? this.#observed : this.#plain).decide(context, options)
   }
 
   async refund(context: RequestContext, options?: Pick<CheckOptions, 'ruleSetId' | 'permits'>): Promise<void> {
     this.#assertOpen()
     await this.#handler.refund(context, options)
+    if (!this.#candidates.isEmpty) await this.#refundCandidate(context, options)
+  }
+
+  /** A request that is refunded does not count for the candidate either. */
+  async #refundCandidate(context: RequestContext, options: Pick<CheckOptions, 'ruleSetId' | 'permits'> = {}) {
+    const { ruleSetId = this.defaultRuleSetId, permits = 1 } = options
+    const charges = this.#candidates.of(ruleSetId)?.plan.charges(context, permits) ?? []
+    if (charges instanceof MissingKey || charges.length === 0) return
+    // The candidate has no effect, so neither has a failed refund.
+    await this.#store.refund(charges.map(({ group, key, permits }) => ({ group, key, permits }))).catch(() => {})
   }
 
   async explain(context: RequestContext, options?: ExplainOptions): Promise<Explanation> {
@@ -268,12 +293,33 @@ export class Gate implements FluxGate {
     })
   }
 
+  /** Chooses the path of decisions, so that gates without candidates have no extra step. */
+  #takeCandidates(ruleSets: readonly RuleSet[]): void {
+    const had = !this.#candidates.isEmpty
+    this.#candidates.replace(ruleSets)
+    if (had === !this.#candidates.isEmpty) return
+    const { missingRuleBehavior = 'ALLOW' } = this.#options
+    this.#plain = had
+      ? this.#handler
+      : new CandidateHandler({
+          handler: this.#handler,
+          candidates: this.#candidates,
+          store: this.#store,
+          defaultRuleSetId: () => this.defaultRuleSetId,
+          missingRuleBehavior,
+        })
+    this.#observed = new ObservedHandler(this.#plain, this.#listeners, this.#parts.observer)
+  }
+
   async #reloaded(result: ReloadResult): Promise<void> {
     if ('error' in result) {
       this.#emit('reload', { changed: false, error: result.error })
       return
     }
-    if (result.changed) await this.#rules.replace(result.ruleSets)
+    if (result.changed) {
+      await this.#rules.replace(inForce(result.ruleSets))
+      this.#takeCandidates(result.ruleSets)
+    }
     this.#emit('reload', { changed: result.changed, error: null })
   }
 

@@ -11,6 +11,7 @@ import type { Route } from '../server/request/route.js'
 import { healthRoutes } from '../server/routes/health-routes.js'
 import type { ServerHealth } from '../server/server-gate.js'
 import { type ServerLog, silentLog } from '../server/server-log.js'
+import { type CandidateReport, withShownKeys } from '../telemetry/candidates/report.js'
 import { showKey } from '../telemetry/key-digest.js'
 import type { SeriesQuery } from '../telemetry/series/decision-series.js'
 import type { SeriesReport } from '../telemetry/series/report.js'
@@ -25,6 +26,8 @@ export interface ServerOptions {
   readonly statistics?: Statistics
   /** Decisions over time for /api/stats/series. Workers report those of all workers. */
   readonly series?: (query: SeriesQuery) => Promise<SeriesReport>
+  /** The comparison of a candidate by all processes; default that of the gate. Keys must be as they may be shown. */
+  readonly candidateReport?: (ruleSetId: string) => Promise<CandidateReport | undefined>
   /** Prometheus text for /metrics. */
   readonly metrics?: () => string | Promise<string>
   /** Health for /health/ready and the console; default the health of the gate. Workers report the health of all workers. */
@@ -75,10 +78,11 @@ function openServer(
   assertSendable('checkToken', checkToken)
   const { gate, rules, statistics, series, metrics, info, health = () => gate.health() } = options
   const parts = { gate, health, rules, statistics, series, metrics, info, log, showKey: showKey(revealKeys) }
+  const { candidateReport = async (id) => withShownKeys(gate.candidates.report(id), showKey(revealKeys)) } = options
   const isDraining = (): boolean => server.isDraining
   const requiredTokens = { admin: Boolean(adminToken), check: Boolean(checkToken) }
   const console = new ConsoleFiles(fileURLToPath(new URL('../../dist/console', import.meta.url)))
-  const routes = routesOf({ ...parts, version: packageVersion(), console, requiredTokens, isDraining })
+  const routes = routesOf({ ...parts, candidateReport, version: packageVersion(), console, requiredTokens, isDraining })
   const tls = options.tls && readTlsPair('server.tls', options.tls)
   const server: ApiServer = new ApiServer({ routes, log, tls, adminToken, checkToken, onDrain })
   return server

@@ -2,6 +2,7 @@ import type { Config } from '../config/config.js'
 import type { RuleStore } from '../core/contracts/rule-store.js'
 import { omitUndefined } from '../core/omit-undefined.js'
 import type { FluxGate } from '../gate/flux-gate.js'
+import { mergeOptionalReports } from '../telemetry/candidates/report.js'
 import type { Logger } from '../telemetry/logger.js'
 import { mergeMetrics } from '../telemetry/merge-metrics.js'
 import type { SeriesQuery } from '../telemetry/series/decision-series.js'
@@ -37,11 +38,15 @@ function optionsOf(config: Config, { gate, rules, telemetry, log }: ServedParts)
           metrics: collectFromWorkers('metrics', telemetry.metrics, mergeMetrics),
           health: collectFromWorkers('health', () => gate.health(), mergeHealth),
           series: collectFromWorkers('series', telemetry.series, seriesReport),
+          ...(telemetry.sharedReport === undefined && {
+            candidateReport: collectFromWorkers('candidates', telemetry.candidateReport, mergeOptionalReports),
+          }),
         }
       : {
           metrics: telemetry.metrics,
           series: async (query: SeriesQuery) => seriesReport([await telemetry.series(query)]),
         }),
+    ...(telemetry.sharedReport !== undefined && { candidateReport: telemetry.sharedReport }),
     info: infoOf(config, gate),
     logger: log,
     revealKeys,

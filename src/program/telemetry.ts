@@ -4,6 +4,8 @@ import { systemClock } from '../core/clock.js'
 import { messageOf } from '../core/errors.js'
 import type { FluxGate } from '../gate/flux-gate.js'
 import { connectRedis } from '../redis/client/connect-redis.js'
+import { type CandidateReport, withShownKeys } from '../telemetry/candidates/report.js'
+import { SharedReports } from '../telemetry/candidates/shared-reports.js'
 import { DecisionRecorder } from '../telemetry/decision-recorder.js'
 import { showKey } from '../telemetry/key-digest.js'
 import type { Logger } from '../telemetry/logger.js'
@@ -24,6 +26,10 @@ export interface Telemetry {
   follow(gate: FluxGate): void
   /** The decisions of this process over time, for one series. */
   series(query: SeriesQuery): Promise<SeriesPart>
+  /** The comparison of a candidate in this process, with keys as they may be shown. */
+  candidateReport(ruleSetId: string): Promise<CandidateReport | undefined>
+  /** With a Redis store: the comparison by all processes that share it. */
+  readonly sharedReport?: (ruleSetId: string) => Promise<CandidateReport | undefined>
   /** Prometheus text for the followed gate. */
   metrics(): Promise<string>
   close(): Promise<void>
@@ -48,6 +54,16 @@ export function openTelemetry({ server: { revealKeys }, store }: Config, log: Lo
   const reloads = { changed: 0, unchanged: 0, failed: 0 }
   const timer = setInterval(() => recorder.secondPassed(), 1_000).unref()
   let followed: FluxGate | undefined
+  const show = showKey(revealKeys)
+  const ownReport = (ruleSetId: string) => withShownKeys(followed?.candidates.report(ruleSetId), show)
+  const sharedReports =
+    store.type === 'redis'
+      ? new SharedReports({
+          connect: () => connectRedis(redisAddress(store), undefined),
+          prefix: store.prefix,
+          own: () => (followed?.candidates.ids() ?? []).flatMap((id) => ownReport(id) ?? []),
+        })
+      : undefined
   return {
     recorder,
     statistics: shared ?? local,
@@ -71,6 +87,8 @@ export function openTelemetry({ server: { revealKeys }, store }: Config, log: Lo
       const { series } = recorder
       return { query, ...series.read(query), outages: outages.read(query.since), series: series.names() }
     },
+    candidateReport: async (ruleSetId) => ownReport(ruleSetId),
+    ...(sharedReports !== undefined && { sharedReport: (ruleSetId: string) => sharedReports.read(ruleSetId) }),
     async metrics() {
       const health = await followed?.health()
       const { counters, durations, storeErrors } = recorder
@@ -91,6 +109,7 @@ export function openTelemetry({ server: { revealKeys }, store }: Config, log: Lo
     async close() {
       clearInterval(timer)
       await shared?.close()
+      await sharedReports?.close()
     },
   }
 }

@@ -3,11 +3,12 @@ import { openApiOf } from './openapi/openapi.js'
 import type { ApiParts } from './parts.js'
 import { json, type Route, route } from './request/route.js'
 import { bucketRoutes } from './routes/bucket-routes.js'
+import { candidateRoutes } from './routes/candidate-routes.js'
 import { checkRoutes } from './routes/check-routes.js'
 import { consoleRoutes } from './routes/console-routes.js'
 import { documentRoutes } from './routes/document-routes.js'
 import { eventRoutes } from './routes/event-routes.js'
-import { explainRoutes } from './routes/explain-routes.js'
+import { explainRoutes } from './routes/explain/explain-routes.js'
 import { healthRoutes } from './routes/health-routes.js'
 import { overrideRoutes } from './routes/override-routes.js'
 import { ruleRoutes } from './routes/rule-routes.js'
@@ -21,6 +22,7 @@ export function apiRoutes(parts: ApiParts, events: EventStreams): Route[] {
     ...checkRoutes(parts.gate),
     ...explainRoutes(parts),
     ...ruleSetRoutes(parts),
+    ...candidateRoutes(parts),
     ...ruleRoutes(parts),
     ...documentRoutes(parts),
     ...overrideRoutes(parts),

@@ -1,4 +1,5 @@
 import type { RuleStore } from '../core/contracts/rule-store.js'
+import type { CandidateReport } from '../telemetry/candidates/report.js'
 import type { ShowKey } from '../telemetry/key-digest.js'
 import type { SeriesQuery } from '../telemetry/series/decision-series.js'
 import type { SeriesReport } from '../telemetry/series/report.js'
@@ -18,6 +19,8 @@ export interface ApiParts {
   readonly statistics?: Statistics | undefined
   /** Decisions over time, of all processes that share the port. */
   readonly series?: ((query: SeriesQuery) => Promise<SeriesReport>) | undefined
+  /** The comparison of a candidate by all processes, with keys as they may be shown; undefined without a candidate. */
+  readonly candidateReport: (ruleSetId: string) => Promise<CandidateReport | undefined>
   /** Prometheus text. */
   readonly metrics?: (() => string | Promise<string>) | undefined
   /** Version, store types and similar facts. Must not contain secrets. */

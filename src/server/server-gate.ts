@@ -4,6 +4,7 @@ import type { ExplainOptions, Explanation } from '../core/explain/explanation.js
 import type { Handler } from '../core/handler.js'
 import type { RequestContext } from '../core/request-context.js'
 import type { RuleSet } from '../core/rule.js'
+import type { CandidateReport } from '../telemetry/candidates/report.js'
 import type { Warnings } from '../validation/warnings.js'
 
 /** One bucket, or all buckets of a rule if `key` is missing. */
@@ -35,6 +36,11 @@ export interface ServerGate extends Required<Handler> {
   /** Present if the bucket store supports overrides. */
   readonly overrides?: OverrideStore | undefined
   explain(context: RequestContext, options?: ExplainOptions): Promise<Explanation>
+  /** Candidates in force, and their comparison in this process. */
+  readonly candidates: {
+    get(ruleSetId: string): RuleSet | undefined
+    report(ruleSetId: string): CandidateReport | undefined
+  }
   /** The current state of one bucket, by band. Charges nothing. */
   look(what: Required<BucketSelector>): Promise<readonly BandDecision[]>
   reset(what: BucketSelector): Promise<void>

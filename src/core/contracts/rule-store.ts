@@ -14,6 +14,8 @@ export interface RuleSetHead {
   readonly strategy?: 'all' | 'first'
   /** Makes path matching case-sensitive. Default: false. */
   readonly caseSensitive?: boolean
+  /** For a candidate: the id of the rule set beside which it is evaluated, without effect. */
+  readonly candidateOf?: string
 }
 
 /** A rule set with its rules, as a rule store returns it. */

@@ -19,6 +19,8 @@ export interface SnapshotOptions extends ScopeKeyOptions {
   readonly maxWaitMs: number
   /** True if a change of its bands resets the buckets of a rule without `onRuleChange`. */
   readonly resetBucketsOnReload: boolean
+  /** True for candidates, whose buckets are separate from those of the rules in force and never leased. */
+  readonly isCandidate?: boolean
   /** The number of times that the buckets of a rule were reset. Part of its generation. */
   readonly resets: (ruleSetId: string, ruleId: string) => number
 }
@@ -177,11 +179,11 @@ export function compileRule(
   digests = new Map<string, string>(),
 ): CompiledRule {
   const digest = resetsOnChange(rule, options.resetBucketsOnReload) ? `.${bandsDigest(rule, digests)}` : ''
-  const generation = `${options.resets(ruleSetId, rule.id)}${digest}`
+  const generation = `${options.isCandidate ? 'candidate.' : ''}${options.resets(ruleSetId, rule.id)}${digest}`
   const { id: ruleId, permits, bands, policy, consistency } = rule
   const { overrides: hasOverrides, limitScope, onStoreFailure } = rule
   // An override takes effect for the next decision, so rules with overrides are never leased.
-  const isLeased = consistency === 'LEASED' && !hasOverrides
+  const isLeased = consistency === 'LEASED' && !hasOverrides && !options.isCandidate
   const countsAddresses = limitScope === 'IP'
   const takesHolds = takeHolds(bands)
   const memo = newMemo()

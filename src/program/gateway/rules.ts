@@ -62,7 +62,8 @@ export class GatewayRules implements RuleSetProvider {
   }
 
   async load(): Promise<readonly RuleSet[]> {
-    const ofFile = (await this.#file?.load()) ?? []
+    const loaded = (await this.#file?.load()) ?? []
+    const ofFile = loaded.filter(({ candidateOf }) => candidateOf === undefined)
     const taken = ofFile.find(({ id }) => this.#ofRoutes.some((one) => one.id === id))
     if (taken !== undefined)
       throw new FluxGateError(
@@ -71,7 +72,7 @@ export class GatewayRules implements RuleSetProvider {
       )
     this.#rejectRemoved(ofFile)
     this.#ofFile = ofFile
-    return [...ofFile, ...this.#ofRoutes]
+    return [...loaded, ...this.#ofRoutes]
   }
 
   /** Sets the routes. Returns true if a reload is needed: inline rules changed, or the last load was rejected. */

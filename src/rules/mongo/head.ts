@@ -40,7 +40,7 @@ export interface PendingChange {
 
 export function* createHead({ ruleSetId, after, put, remove, entry }: RuleSetChange): Steps<MongoHead> {
   const { version, removedVersion, head, rules } = after
-  const { description, strategy, caseSensitive } = head ?? {}
+  const { description, strategy, caseSensitive, candidateOf } = head ?? {}
   const todo: PendingChange = { put, remove, entry }
   const marks = yield* mapInSteps(rules, (rule): RuleMark => [rule.id, versionOf(rule), digestOf(rule)])
   return {
@@ -50,7 +50,7 @@ export function* createHead({ ruleSetId, after, put, remove, entry }: RuleSetCha
     removedVersion,
     commit: randomUUID(),
     exists: head !== undefined,
-    ...encodeFields(omitUndefined({ description, strategy, caseSensitive })),
+    ...encodeFields(omitUndefined({ description, strategy, caseSensitive, candidateOf })),
     marks: yield* jsonTextSteps(marks),
     todo: yield* jsonTextSteps(todo),
   }
@@ -66,8 +66,8 @@ export function* ruleMarks({ marks = '[]' }: MongoHead): Steps<readonly RuleMark
 
 /** The fields of the rule set other than its rules. */
 export function ruleSetHead(head: MongoHead): RuleSetHead {
-  const { ruleSetId, description, strategy, caseSensitive, asJson } = head
-  return { id: ruleSetId, ...decodeFields({ description, strategy, caseSensitive, asJson }) }
+  const { ruleSetId, description, strategy, caseSensitive, candidateOf, asJson } = head
+  return { id: ruleSetId, ...decodeFields({ description, strategy, caseSensitive, candidateOf, asJson }) }
 }
 
 /** The latest head of each set. */

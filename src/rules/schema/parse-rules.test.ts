@@ -96,7 +96,7 @@ describe('a document', () => {
   })
   it('lists the allowed fields if none is similar', () => {
     expect(issuesIn([{ id: 's', rules: [], zzz: 1 }])).toEqual([
-      'ruleSets[0].zzz: unknown field "zzz"; allowed: id, description, strategy, caseSensitive, rules, version',
+      'ruleSets[0].zzz: unknown field "zzz"; allowed: id, description, strategy, caseSensitive, candidateOf, rules, version',
     ])
   })
 })

@@ -4,7 +4,7 @@
  */
 import type { ValidationIssue } from '../../core/errors.js'
 import { omitUndefined } from '../../core/omit-undefined.js'
-import type { Rule, RuleSet } from '../../core/rule.js'
+import { candidateIdOf, type Rule, type RuleSet } from '../../core/rule.js'
 import { finish, type Steps } from '../../core/scheduling/steps.js'
 import { type FieldValues, isObject, itemsOf, openFields } from '../../validation/fields.js'
 import { noIssues, quoted, rulesInvalid, type ValidationIssues } from '../../validation/issues.js'
@@ -19,6 +19,10 @@ export const ruleSetKinds = {
   description: text,
   strategy: described(oneOf(['all', 'first'] as const), 'Default: all.'),
   caseSensitive: described(boolean, 'Match paths case-sensitively. Default: false.'),
+  candidateOf: described(
+    identifier,
+    'For a candidate: the rule set beside which it is evaluated, without effect. The id is that of the rule set and `.candidate`.',
+  ),
   rules: anyValue,
   version: wholeNumber(0, Number.MAX_SAFE_INTEGER),
 }
@@ -108,12 +112,24 @@ function* readRuleSet(value: unknown, path: string, issues: ValidationIssues): S
   const description = fields.read('description')
   const strategy = fields.read('strategy') ?? 'all'
   const caseSensitive = fields.read('caseSensitive')
+  const candidateOf = fields.read('candidateOf')
+  if (candidateOf !== undefined && id !== undefined && id !== candidateIdOf(candidateOf))
+    fields.report(
+      'id',
+      `must be ${quoted(candidateIdOf(candidateOf))}, because the rule set is a candidate of ${quoted(candidateOf)}; received ${quoted(id)}`,
+    )
   fields.read('version')
   const rules = yield* readRules(fields, issues)
   // If an invalid rule is missing from `rules`, the indexes would not match the document.
   if (rules.length === itemsOf(fields.value('rules'))?.length)
     yield* checkGlobs(rules, caseSensitive === true, fields.at('rules'), issues)
-  return { id: id ?? '', ...omitUndefined({ description }), strategy, ...omitUndefined({ caseSensitive }), rules }
+  return {
+    id: id ?? '',
+    ...omitUndefined({ description }),
+    strategy,
+    ...omitUndefined({ caseSensitive, candidateOf }),
+    rules,
+  }
 }
 
 function* readRules(fields: FieldValues, issues: ValidationIssues): Steps<Rule[]> {

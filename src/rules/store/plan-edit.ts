@@ -74,8 +74,8 @@ export function* planDeleteRule(context: EditContext, ruleId: string): Steps<Rul
 export function* planPutRuleSet(context: EditContext, requested: ValidatedRuleSet): Steps<RuleSetChange | undefined> {
   const { ruleSetId, stored, edit, at } = context
   checkVersion(`Rule set "${ruleSetId}"`, stored.head === undefined ? 0 : stored.version, edit)
-  const { id, description, strategy, caseSensitive } = requested
-  const head: RuleSetHead = { id, ...omitUndefined({ description, strategy, caseSensitive }) }
+  const { id, description, strategy, caseSensitive, candidateOf } = requested
+  const head: RuleSetHead = { id, ...omitUndefined({ description, strategy, caseSensitive, candidateOf }) }
   const byId = new Map<string, RuleDocument>()
   yield* eachInSteps(stored.rules, (rule) => byId.set(rule.id, rule), manyPerStep)
   const put: RuleDocument[] = []
@@ -183,4 +183,5 @@ function checkVersion(what: string, version: number, { ifVersion }: Edit): void 
 export const conflict = (message: string): FluxGateError => new FluxGateError('FLUXGATE_RULES_CONFLICT', message)
 
 const isSameHead = (a: RuleSetHead | undefined, b: RuleSetHead): boolean =>
-  a !== undefined && a.description === b.description && a.strategy === b.strategy && a.caseSensitive === b.caseSensitive
+  a !== undefined &&
+  (['description', 'strategy', 'caseSensitive', 'candidateOf'] as const).every((name) => a[name] === b[name])

@@ -44,6 +44,7 @@ export interface ValidatedRuleSet {
   readonly description?: string
   readonly strategy?: 'all' | 'first'
   readonly caseSensitive?: boolean
+  readonly candidateOf?: string
   readonly rules: readonly RuleDocument[]
 }
 

@@ -143,7 +143,7 @@ export function ruleSetRoutes(parts: ApiParts): Route[] {
 
 export const pathOfSet = (id: string): string => `/api/rule-sets/${encodeURIComponent(id)}`
 
-const unknownSet = (id: string): ApiProblem => notFound(`Rule set ${quotedId(id)} does not exist.`)
+export const unknownSet = (id: string): ApiProblem => notFound(`Rule set ${quotedId(id)} does not exist.`)
 
 /** Filters pages of the store. A page may be short, but is never empty while there are further matches. */
 async function findRuleSets(
@@ -155,7 +155,7 @@ async function findRuleSets(
     [id, description].some((text) => text.toLowerCase().includes(search))
   for (let from = cursor; ; ) {
     const page = await rules.listRuleSets({ limit, cursor: from })
-    const items = page.items.filter(matches)
+    const items = page.items.filter((set) => set.candidateOf === undefined && matches(set))
     if (items.length > 0 || page.cursor === null) return { items, cursor: page.cursor }
     from = page.cursor
   }

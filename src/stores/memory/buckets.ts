@@ -56,7 +56,14 @@ export class MemoryBuckets implements MemoryStore {
       const slot = table.slotOf(boundedKey(charge.key))
       if (slot !== undefined) return this.#chargeSlot(table, slot, charge)
     }
-    const now = ticks(this.#clock)
+    return this.#chargeAt(charges, peek, ticks(this.#clock))
+  }
+
+  chargeAgain(charges: readonly Charge[]): ChargeResult {
+    return this.#chargeAt(charges, false, this.#result.now)
+  }
+
+  #chargeAt(charges: readonly Charge[], peek: boolean, now: number): ChargeResult {
     for (let i = 0; i < charges.length; i++) {
       if (!charges[i]?.group.hasOverrides) continue
       const applied = this.overrides.appliedTo(charges, now)

@@ -34,6 +34,25 @@ export function editingContract(withPlace: WithRuleStore): void {
     }
   })
 
+  withPlace('keeps a candidate beside its rule set', async ({ store, open }) => {
+    await store.putRuleSet({ id: 'api', rules: [rule('a')] }, { by })
+    const candidate = { id: 'api.candidate', candidateOf: 'api', rules: [rule('a', { priority: 1 })] }
+    await store.putRuleSet(candidate, { by })
+    const reader = await open()
+    assert.equal((await reader.getRuleSet('api.candidate'))?.candidateOf, 'api')
+    const loaded = await reader.load()
+    assert.deepEqual(
+      loaded.map(({ id, candidateOf }) => [id, candidateOf]),
+      [
+        ['api', undefined],
+        ['api.candidate', 'api'],
+      ],
+    )
+    await rejects(store.putRuleSet({ ...candidate, id: 'web' }, { by }), 'FLUXGATE_RULES_INVALID')
+    assert.equal(await store.deleteRuleSet('api.candidate', { by }), true)
+    assert.equal((await reader.load()).length, 1)
+  })
+
   withPlace('increments only the versions of the edited rule and its set', async ({ store, clock }) => {
     await store.putRuleSet({ id: 'api', rules: [rule('a'), rule('b')] }, { by })
     await store.putRuleSet({ id: 'web', rules: [rule('a')] }, { by })

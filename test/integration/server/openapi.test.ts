@@ -99,6 +99,9 @@ GET POST /api/rule-sets/{id}/rules
 GET PUT PATCH DELETE /api/rule-sets/{id}/rules/{ruleId}
 GET POST /api/rule-sets/{id}/rules/{ruleId}/overrides
 GET PUT DELETE /api/rule-sets/{id}/rules/{ruleId}/overrides/{key}
+GET PUT DELETE /api/rule-sets/{id}/candidate
+GET /api/rule-sets/{id}/candidate/report
+POST /api/rule-sets/{id}/candidate/promote
 POST /api/rules/validate
 POST /api/reload
 GET DELETE /api/buckets
@@ -284,6 +287,20 @@ describe('every response matches its description', () => {
     ['putRuleSet', 400, 'PUT', '/api/rule-sets/new', { rules: [{ id: '' }] }],
     ['deleteRuleSet', 204, 'DELETE', '/api/rule-sets/new'],
     ['ruleSetHistory', 200, 'GET', '/api/rule-sets/new/history'],
+    ['putCandidate', 201, 'PUT', `${shop}/candidate`, { rules: [{ id: 'per-address', bands: [band] }] }],
+    ['putCandidate', 400, 'PUT', `${shop}/candidate`, { rules: [{ id: '' }] }],
+    ['getCandidate', 200, 'GET', `${shop}/candidate`],
+    ['candidateReport', 200, 'GET', `${shop}/candidate/report`],
+    ['dropCandidate', 204, 'DELETE', `${shop}/candidate`],
+    ['promoteCandidate', 404, 'POST', `${shop}/candidate/promote`],
+    [
+      'putCandidate',
+      201,
+      'PUT',
+      `${shop}/candidate`,
+      { rules: [{ id: 'per-address', overrides: true, bands: [band] }] },
+    ],
+    ['promoteCandidate', 200, 'POST', `${shop}/candidate/promote`],
     ['listRules', 200, 'GET', `${shop}/rules?q=ADDRESS&enabled=true`],
     ['createRule', 201, 'POST', `${shop}/rules`, { id: 'a', bands: [band] }],
     ['createRule', 409, 'POST', `${shop}/rules`, { id: 'a', bands: [band] }],

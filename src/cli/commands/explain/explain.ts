@@ -1,7 +1,7 @@
 import { Command, Option } from 'commander'
 import type { Explanation } from '../../../core/explain/explanation.js'
 import { omitUndefined } from '../../../core/omit-undefined.js'
-import type { PastRejections } from '../../../server/routes/past-rejections.js'
+import type { PastRejections } from '../../../server/routes/explain/past-rejections.js'
 import { exitStatus } from '../../exit-status.js'
 import { UsageError } from '../../failure.js'
 import { withLocalGate } from '../../local-gate.js'

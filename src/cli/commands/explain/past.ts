@@ -1,4 +1,4 @@
-import type { PastRejections } from '../../../server/routes/past-rejections.js'
+import type { PastRejections } from '../../../server/routes/explain/past-rejections.js'
 import { formatDuration } from '../../output/format-duration.js'
 import type { Paint } from '../../output/output.js'
 

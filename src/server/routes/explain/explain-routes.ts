@@ -1,10 +1,10 @@
-import type { ExplainedRule, Explanation } from '../../core/explain/explanation.js'
-import type { ShowKey } from '../../telemetry/key-digest.js'
-import type { ApiParts } from '../parts.js'
-import { json, type Route, route } from '../request/route.js'
-import { explainSchema, explanationSchema } from '../schemas/explain-schema.js'
-import { rejectionQuerySchema, rejectionsSchema } from '../schemas/rejection-schema.js'
-import { contextOf } from './check-routes.js'
+import type { ExplainedRule, Explanation } from '../../../core/explain/explanation.js'
+import type { ShowKey } from '../../../telemetry/key-digest.js'
+import type { ApiParts } from '../../parts.js'
+import { json, type Route, route } from '../../request/route.js'
+import { explainSchema, explanationSchema } from '../../schemas/explain-schema.js'
+import { rejectionQuerySchema, rejectionsSchema } from '../../schemas/rejection-schema.js'
+import { contextOf } from '../check-routes.js'
 import { pastRejections } from './past-rejections.js'
 
 export function explainRoutes(parts: ApiParts): Route[] {

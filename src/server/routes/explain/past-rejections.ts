@@ -1,9 +1,9 @@
-import type { RuleSet } from '../../core/rule.js'
-import { policyName } from '../../http/rate-limit-headers.js'
-import type { RecentDecision } from '../../telemetry/statistics/statistics.js'
-import type { ApiParts } from '../parts.js'
-import { invalidRequest } from '../request/api-problem.js'
-import type { RejectionQuery } from '../schemas/rejection-schema.js'
+import type { RuleSet } from '../../../core/rule.js'
+import { policyName } from '../../../http/rate-limit-headers.js'
+import type { RecentDecision } from '../../../telemetry/statistics/statistics.js'
+import type { ApiParts } from '../../parts.js'
+import { invalidRequest } from '../../request/api-problem.js'
+import type { RejectionQuery } from '../../schemas/rejection-schema.js'
 
 interface Policy {
   readonly ruleSetId: string

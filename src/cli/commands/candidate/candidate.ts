@@ -1,0 +1,125 @@
+import { Command } from 'commander'
+import type { CandidateReport } from '../../../gate/candidates/candidate-control.js'
+import {
+  dropCandidate,
+  getCandidate,
+  noCandidate,
+  promoteCandidate,
+  putCandidate,
+} from '../../../rules/store/candidates.js'
+import { ruleSetsIn } from '../../../rules/store/document-sets.js'
+import { UsageError } from '../../failure.js'
+import { print, printJson } from '../../output/output.js'
+import { serverClient } from '../../server-client.js'
+import { readDocument } from '../rules/document.js'
+import { editor, onTarget, type TargetOptions, withTarget } from '../rules/target.js'
+import { reportLines } from './report.js'
+
+interface CandidateOptions extends TargetOptions {
+  readonly json?: true
+}
+
+const examples = `
+Examples:
+  $ fluxgate candidate put api stricter.yaml --server http://127.0.0.1:8090
+      evaluate another version of rule set api beside the current one, without effect
+  $ fluxgate candidate report api --server http://127.0.0.1:8090
+      show what it would have rejected
+  $ fluxgate candidate promote api --server http://127.0.0.1:8090
+  $ fluxgate candidate drop api --server http://127.0.0.1:8090
+`
+
+export function candidateCommand(): Command {
+  return new Command('candidate')
+    .description('Evaluate another version of a rule set beside the current one, without effect.')
+    .addCommand(putCommand())
+    .addCommand(getCommand())
+    .addCommand(reportCommand())
+    .addCommand(promoteCommand())
+    .addCommand(dropCommand())
+    .addHelpText('after', examples)
+}
+
+const ruleSetArgument = ['<rule-set>', 'id of the rule set'] as const
+
+const putCommand = (): Command =>
+  withTarget(new Command('put'))
+    .description('Create or replace the candidate of a rule set from a file.')
+    .argument(...ruleSetArgument)
+    .argument('<file>', 'rules file with one rule set, YAML or JSON; - for standard input')
+    .option('--json', 'print the candidate as JSON')
+    .action((ruleSetId: string, file: string, options: CandidateOptions) =>
+      onTarget(options, async (target) => {
+        const document = await candidateIn(file, ruleSetId)
+        const { document: stored, created } = await putCandidate(target, ruleSetId, document, { by: editor() })
+        if (options.json) printJson(stored)
+        else print(`candidate of ${ruleSetId} ${created ? 'created' : 'replaced'}: ${rulesText(stored.rules.length)}`)
+      }),
+    )
+
+const getCommand = (): Command =>
+  withTarget(new Command('get'))
+    .description('Print the candidate of a rule set as JSON.')
+    .argument(...ruleSetArgument)
+    .option('--json', 'print JSON, which is the default')
+    .action((ruleSetId: string, options: CandidateOptions) =>
+      onTarget(options, async (target) => {
+        const found = await getCandidate(target, ruleSetId)
+        if (found === undefined) throw noCandidate(ruleSetId)
+        printJson(found)
+      }),
+    )
+
+const reportCommand = (): Command =>
+  new Command('report')
+    .description('Compare the candidate with the rules in force, by rule and by key.')
+    .argument(...ruleSetArgument)
+    .requiredOption('--server <url>', 'FluxGate server; token from FLUXGATE_ADMIN_TOKEN')
+    .option('--json', 'print the report as JSON')
+    .action(async (ruleSetId: string, { server, json }: { server: string; json?: true }) => {
+      const client = serverClient(server, ['FLUXGATE_ADMIN_TOKEN'])
+      const path = `/api/rule-sets/${encodeURIComponent(ruleSetId)}/candidate/report`
+      const report = (await client.request('GET', path)).body as CandidateReport
+      if (json) printJson(report)
+      else for (const line of reportLines(report)) print(line)
+    })
+
+const promoteCommand = (): Command =>
+  withTarget(new Command('promote'))
+    .description('Replace the rule set by its candidate, and remove the candidate.')
+    .argument(...ruleSetArgument)
+    .option('--json', 'print the rule set as JSON')
+    .action((ruleSetId: string, options: CandidateOptions) =>
+      onTarget(options, async (target) => {
+        const promoted = await promoteCandidate(target, ruleSetId, { by: editor() })
+        if (options.json) printJson(promoted)
+        else print(`${ruleSetId} has version ${promoted.version}: ${rulesText(promoted.rules.length)}`)
+      }),
+    )
+
+const dropCommand = (): Command =>
+  withTarget(new Command('drop'))
+    .description('Remove the candidate of a rule set.')
+    .argument(...ruleSetArgument)
+    .option('--json', 'print { ruleSetId, dropped }')
+    .action((ruleSetId: string, options: CandidateOptions) =>
+      onTarget(options, async (target) => {
+        if (!(await dropCandidate(target, ruleSetId, { by: editor() }))) throw noCandidate(ruleSetId)
+        if (options.json) printJson({ ruleSetId, dropped: true })
+        else print(`candidate of ${ruleSetId} removed`)
+      }),
+    )
+
+const rulesText = (count: number): string => `${count} ${count === 1 ? 'rule' : 'rules'}`
+
+/** The only rule set of the file, or the one with the id of the rule set. The target validates it. */
+async function candidateIn(file: string, ruleSetId: string): Promise<object> {
+  const { document } = await readDocument(file)
+  if (typeof document !== 'object' || document === null)
+    throw new UsageError(`${file} must contain a rule set: { id, rules }.`)
+  const sets = ruleSetsIn(document)
+  const found = sets.length === 1 ? sets[0] : sets.find(({ id }) => id === ruleSetId)
+  if (found === undefined)
+    throw new UsageError(`${file} has ${sets.length} rule sets, none with the id "${ruleSetId}". Keep one in the file.`)
+  return found
+}

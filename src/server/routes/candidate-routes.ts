@@ -1,0 +1,133 @@
+import { candidateIdOf } from '../../core/rule.js'
+import { inSlices } from '../../core/scheduling/steps.js'
+import {
+  dropCandidate,
+  getCandidate,
+  noCandidate,
+  promoteCandidate,
+  putCandidate,
+} from '../../rules/store/candidates.js'
+import { isObject } from '../../validation/fields.js'
+import type { ApiParts } from '../parts.js'
+import { invalidRequest } from '../request/api-problem.js'
+import { etagOf, expectedVersion } from '../request/etag.js'
+import { json, longJson, type Route, route } from '../request/route.js'
+import { candidateReportSchema } from '../schemas/candidate-schemas.js'
+import { ruleSetBodySchema, ruleSetSchema } from '../schemas/rule-schemas.js'
+import { audit } from '../server-log.js'
+import { applyStoredRules, requireRuleStore } from '../stored-rules.js'
+import { canonicalSet } from './canonical-rule.js'
+import { etagHeader, noContent } from './edit-request.js'
+import { unknownSet } from './rule-set-routes.js'
+
+const group = 'Candidates'
+const access = 'ADMIN'
+const path = '/api/rule-sets/:id/candidate'
+
+/** Candidates: other versions of rule sets, evaluated beside the rules in force. */
+export function candidateRoutes(parts: ApiParts): Route[] {
+  return [
+    route({
+      method: 'GET',
+      path,
+      name: 'getCandidate',
+      summary: 'Get the candidate of a rule set.',
+      group,
+      access,
+      responses: { 200: { description: 'The candidate.', schema: ruleSetSchema, headers: etagHeader } },
+      async handle({ params: { id = '' } }) {
+        const found = await getCandidate(requireRuleStore(parts), id)
+        if (found === undefined) throw noCandidate(id)
+        return longJson(await inSlices(canonicalSet(found)), 200, { ETag: etagOf(found.version) })
+      },
+    }),
+    route({
+      method: 'PUT',
+      path,
+      name: 'putCandidate',
+      summary:
+        'Create or replace the candidate of a rule set. It is evaluated beside the rules in force, without effect.',
+      group,
+      access,
+      body: ruleSetBodySchema,
+      isCheckedByStore: true,
+      responses: {
+        200: { description: 'The candidate was replaced.', schema: ruleSetSchema, headers: etagHeader },
+        201: { description: 'The candidate was created.', schema: ruleSetSchema, headers: etagHeader },
+      },
+      async handle(call) {
+        const { id = '' } = call.params
+        const { document, created } = await putCandidate(requireRuleStore(parts), id, candidateBody(call.body, id), {
+          by: call.by,
+        })
+        audit(parts.log, call, 'PUT_CANDIDATE', { ruleSetId: id, version: document.version })
+        await applyStoredRules(parts, 'The candidate was saved, but is not in force.')
+        const headers = { ETag: etagOf(document.version) }
+        return longJson(await inSlices(canonicalSet(document)), created ? 201 : 200, headers)
+      },
+    }),
+    route({
+      method: 'GET',
+      path: `${path}/report`,
+      name: 'candidateReport',
+      summary: 'Compare the candidate with the rules in force: requests rejected by both, now only, or then only.',
+      group,
+      access,
+      responses: { 200: { description: 'The comparison.', schema: candidateReportSchema } },
+      async handle({ params: { id = '' } }) {
+        const report = await parts.candidateReport(id)
+        if (report === undefined) throw noCandidate(id)
+        return json(report)
+      },
+    }),
+    route({
+      method: 'POST',
+      path: `${path}/promote`,
+      name: 'promoteCandidate',
+      summary:
+        'Replace the rule set by its candidate, and remove the candidate. The history keeps the replaced version.',
+      group,
+      access,
+      headers: { 'If-Match': 'ETag of the rule set in force. Responds with 412 if it has changed.' },
+      responses: { 200: { description: 'The rule set.', schema: ruleSetSchema, headers: etagHeader } },
+      async handle(call) {
+        const { id = '' } = call.params
+        const store = requireRuleStore(parts)
+        const ifVersion = await expectedVersion(call.headers, async () => (await store.getRuleSet(id))?.version ?? 0)
+        const document = await promoteCandidate(store, id, { by: call.by, ifVersion })
+        audit(parts.log, call, 'PROMOTE_CANDIDATE', { ruleSetId: id, version: document.version })
+        await applyStoredRules(parts, 'The candidate was promoted, but is not in force.')
+        return longJson(await inSlices(canonicalSet(document)), 200, { ETag: etagOf(document.version) })
+      },
+    }),
+    route({
+      method: 'DELETE',
+      path,
+      name: 'dropCandidate',
+      summary: 'Remove the candidate of a rule set.',
+      group,
+      access,
+      responses: { 204: { description: 'The candidate was removed.' } },
+      async handle(call) {
+        const { id = '' } = call.params
+        const store = requireRuleStore(parts)
+        if (!(await dropCandidate(store, id, { by: call.by })))
+          throw (await store.getRuleSet(id)) === undefined ? unknownSet(id) : noCandidate(id)
+        audit(parts.log, call, 'DROP_CANDIDATE', { ruleSetId: id })
+        await applyStoredRules(parts, 'The candidate was removed, but is still in force.')
+        return noContent
+      },
+    }),
+  ]
+}
+
+/** Accepts the document of the rule set itself, as a client reads and changes it. */
+function candidateBody(body: unknown, ruleSetId: string): object {
+  if (!isObject(body)) throw invalidRequest('body', 'must be a JSON object')
+  const { id, candidateOf, ...document } = body
+  if (id !== undefined && id !== ruleSetId && id !== candidateIdOf(ruleSetId))
+    throw invalidRequest('id', 'must be the id in the URL, or be omitted')
+  if (candidateOf !== undefined && candidateOf !== ruleSetId)
+    throw invalidRequest('candidateOf', 'must be the id in the URL, or be omitted')
+  return document
+}
