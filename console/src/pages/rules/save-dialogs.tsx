@@ -37,7 +37,7 @@ interface ConflictProps {
   readonly onContinue: () => void
 }
 
-/** Shown if the rule was changed by somebody else in the meantime. Nothing is lost until the user chooses. */
+/** Shown if another user has changed the rule in the meantime. Nothing is lost until the user chooses. */
 export const ConflictDialog = ({ base, mine, theirs, onKeepMine, onTakeTheirs, onContinue }: ConflictProps) => (
   <Dialog title={t('conflict')} onClose={onContinue} isWide>
     <p>
