@@ -1,4 +1,5 @@
 import type { Step } from './algorithm.js'
+import type { Ban } from './bans/ban.js'
 import type { FluxGateError } from './errors.js'
 import type { HoldId, HoldStorage } from './holds/hold-storage.js'
 import type { OverrideStorage } from './overrides/override-storage.js'
@@ -23,6 +24,8 @@ export interface BucketGroup {
   readonly hasOverrides?: boolean
   /** True if keys are IP addresses, so that an override may cover an address range. */
   readonly countsAddresses?: boolean
+  /** Bans keys after repeated rejections by the rule. A store counts the rejections in the call that decides. */
+  readonly ban?: Ban | undefined
   /** In the group of a key with an override: the group of the rule, which this group replaces. */
   readonly insteadOf?: BucketGroup
   /** Set if an override allows or denies every request of the key, without a bucket. */
@@ -84,7 +87,10 @@ export function bandCount(charges: readonly Pick<Charge, 'group'>[]): number {
 }
 
 /** The result of one band: its state after the charge if the decision was granted, otherwise its unchanged state. Times are in ticks. */
-export type BandResult = Readonly<Pick<Step, 'allowed' | 'delay' | 'retryAfter' | 'remaining' | 'resetAt'>>
+export type BandResult = Readonly<Pick<Step, 'allowed' | 'delay' | 'retryAfter' | 'remaining' | 'resetAt'>> & {
+  /** True if the key is banned. `retryAfter` is then at least the rest of the ban. */
+  readonly banned?: boolean
+}
 
 /** The outcome of `BucketStore.charge`. */
 export interface ChargeResult {
@@ -105,12 +111,13 @@ export interface ChargeResult {
 /** Copies a result, because a store may reuse the original for its next decision. */
 export function copyResult(charges: readonly Charge[], { granted, now, bands, applied }: ChargeResult): ChargeResult {
   const count = bandCount(applied ?? charges)
-  const copies = bands.slice(0, count).map(({ allowed, delay, retryAfter, remaining, resetAt }) => ({
+  const copies = bands.slice(0, count).map(({ allowed, delay, retryAfter, remaining, resetAt, banned }) => ({
     allowed,
     delay,
     retryAfter,
     remaining,
     resetAt,
+    ...(banned && { banned }),
   }))
   return applied === undefined ? { granted, now, bands: copies } : { granted, now, bands: copies, applied }
 }

@@ -5,6 +5,7 @@ import type { Policy } from './rule.js'
 export type Reason =
   | 'ALLOWED'
   | 'LIMITED'
+  | 'BANNED'
   | 'IMPOSSIBLE'
   | 'MISSING_KEY'
   | 'NO_RULE'

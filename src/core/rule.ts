@@ -1,3 +1,4 @@
+import type { Ban } from './bans/ban.js'
 import type { Calendar } from './calendar/calendar.js'
 
 /**
@@ -96,6 +97,8 @@ export interface Rule {
   readonly consistency: Consistency
   /** Default: the value in the configuration. */
   readonly onStoreFailure?: OnStoreFailure
+  /** Bans keys after repeated rejections by this rule. */
+  readonly ban?: Ban
   /** Default: RESET, or KEEP if the configuration turns `resetBucketsOnReload` off. */
   readonly onRuleChange?: OnRuleChange
   /** True if individual keys may have overrides. */

@@ -56,6 +56,8 @@ function detailOf(decision: Decision): string {
   switch (reason) {
     case 'LIMITED':
       return withRetry(`The limit ${policy} of ${limit} is exhausted.`, decision)
+    case 'BANNED':
+      return withRetry('This client is banned because of repeated rejections.', decision)
     case 'IMPOSSIBLE':
       return `The cost of this request exceeds the capacity ${limit} of the limit ${policy}.`
     case 'MISSING_KEY':

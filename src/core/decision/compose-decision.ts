@@ -75,6 +75,7 @@ function composeBands(
   let deciding: BandDecision | undefined
   let policy = (charges[0] as Charge).policy
   let delay = 0
+  let isBanned = false
   for (let i = 0; i < charges.length; i++) {
     const charge = charges[i] as Charge
     const limits = charge.group.bands
@@ -87,6 +88,7 @@ function composeBands(
       if (deciding === undefined || (granted ? isMoreRestrictive(band, deciding) : waitsLonger(band, deciding))) {
         deciding = band
         policy = charge.policy
+        isBanned = bandResult.banned === true
       }
     }
   }
@@ -94,7 +96,7 @@ function composeBands(
   return {
     allowed: granted,
     delayMs: granted && delay > 0 ? delay / ticksPerMs : 0,
-    reason: granted ? 'ALLOWED' : retryAfterMs === null ? 'IMPOSSIBLE' : 'LIMITED',
+    reason: granted ? 'ALLOWED' : retryAfterMs === null ? 'IMPOSSIBLE' : isBanned ? 'BANNED' : 'LIMITED',
     ruleSetId,
     ruleId: deciding === undefined ? null : deciding.ruleId,
     band: deciding === undefined ? null : deciding.label,

@@ -181,7 +181,7 @@ export function compileRule(
   const digest = resetsOnChange(rule, options.resetBucketsOnReload) ? `.${bandsDigest(rule, digests)}` : ''
   const generation = `${options.isCandidate ? 'candidate.' : ''}${options.resets(ruleSetId, rule.id)}${digest}`
   const { id: ruleId, permits, bands, policy, consistency } = rule
-  const { overrides: hasOverrides, limitScope, onStoreFailure } = rule
+  const { overrides: hasOverrides, limitScope, onStoreFailure, ban } = rule
   // An override takes effect for the next decision, so rules with overrides are never leased.
   const isLeased = consistency === 'LEASED' && !hasOverrides && !options.isCandidate
   const countsAddresses = limitScope === 'IP'
@@ -198,6 +198,7 @@ export function compileRule(
     countsAddresses,
     onStoreFailure,
     takesHolds,
+    ban,
     memo,
   }
   const maxWaitTicks = policy === 'WAIT_FOR_REFILL' ? maxWaitTicksOf(rule.maxWaitMs ?? options.maxWaitMs) : 0

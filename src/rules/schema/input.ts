@@ -134,6 +134,14 @@ interface RuleFields {
   readonly consistency?: Consistency
   /** The treatment of requests while the store fails. Default: the value in the configuration. */
   readonly onStoreFailure?: OnStoreFailure
+  /** Bans a key after `after` rejections by this rule `within` a time, first `for` a time, then `factor` times as long, up to `max`. */
+  readonly ban?: {
+    readonly after: number
+    readonly within: string | number
+    readonly for: string | number
+    readonly factor?: number
+    readonly max?: string | number
+  }
   /** Existing buckets when the bands change: start full, or keep their level. Default: the value in the configuration. */
   readonly onRuleChange?: OnRuleChange
   /** Enables overrides of the limits of single keys. Default: false. */

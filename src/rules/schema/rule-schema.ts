@@ -5,6 +5,7 @@ import { type Fields, type FieldValues, givenAlias, isObject, itemsOf, openField
 import type { ValidationIssues } from '../../validation/issues.js'
 import { described, type Kind, structured, wrongValue } from '../../validation/kind.js'
 import { boolean, identifier, instant, oneOf, percentage, text, wholeNumber } from '../../validation/kinds.js'
+import { banKind } from './fields/ban-schema.js'
 import { labelBands } from './fields/band-labels.js'
 import { algorithmKind, bandKinds, bandList, type DraftBand, maxBands, readBand } from './fields/band-schema.js'
 import { whenKind } from './fields/condition-schema.js'
@@ -54,6 +55,7 @@ export const ruleKinds = {
     'Default: EXACT. LEASED: TOKEN_BUCKET and FIXED_WINDOW only.',
   ),
   onStoreFailure: oneOf(['LOCAL', 'ALLOW', 'DENY'] as const),
+  ban: described(banKind, 'Rejects every request of a key for some time after repeated rejections by this rule.'),
   onRuleChange: described(
     oneOf(['RESET', 'KEEP'] as const),
     'Existing buckets when the bands change. RESET: start full. KEEP: keep the level. Default: from the configuration.',
@@ -113,6 +115,7 @@ function readCommon(fields: Fields<typeof ruleKinds>): Omit<Rule, 'id' | 'bands'
     onStoreFailure: fields.read('onStoreFailure'),
     enforcePercent: fields.read('enforcePercent'),
     onRuleChange: fields.read('onRuleChange'),
+    ban: fields.read('ban'),
     attributes: fields.read('attributes'),
     createdAt: fields.read('createdAt'),
     updatedAt: fields.read('updatedAt'),
@@ -168,6 +171,8 @@ const invalidBand: DraftBand = {
 /** A lease reserves permits in advance. Only some algorithms can do so without admitting more requests than the limit. */
 function checkLease(fields: FieldValues, drafts: readonly DraftBand[]): void {
   if (fields.value('consistency') !== 'LEASED') return
+  if (fields.has('ban'))
+    fields.report('ban', 'must not be combined with consistency: LEASED; every rejection is counted by the store')
   const other = drafts.find(({ algorithm }) => algorithm !== undefined && !leasable.includes(algorithm))
   if (other === undefined) return
   fields.report('consistency', `must be EXACT with ${other.algorithm}; LEASED requires ${leasable.join(' or ')}`)

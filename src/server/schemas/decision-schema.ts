@@ -11,6 +11,7 @@ const retryAfterMs = described(
 export const reasons = [
   'ALLOWED',
   'LIMITED',
+  'BANNED',
   'IMPOSSIBLE',
   'MISSING_KEY',
   'NO_RULE',

@@ -4,6 +4,7 @@ import { type Clock, ticks } from '../../core/clock.js'
 import type { Hold, HoldId, HoldStorage } from '../../core/holds/hold-storage.js'
 import { boundedKey } from '../../core/keys/bounded-key.js'
 import type { Band } from '../../core/rule.js'
+import { MemoryBans } from './bans.js'
 import { Eviction, overflowKey } from './eviction.js'
 import type { MemoryStore } from './memory-store.js'
 import { MemoryOverrides } from './overrides.js'
@@ -11,6 +12,9 @@ import { type RuleTable, RuleTables } from './rule-tables.js'
 
 /** The slot of a key that has no buckets yet. */
 const noSlot = -1
+
+/** True if the group has neither a ban nor an override that allows or denies every request. */
+const isPlain = ({ listed, ban }: BucketGroup): boolean => listed === undefined && ban === undefined
 
 /** Buckets in this process. */
 export class MemoryBuckets implements MemoryStore {
@@ -29,6 +33,7 @@ export class MemoryBuckets implements MemoryStore {
     release: async (holds) => this.#someHold(holds, (table, key, hold, now) => table.release(key, hold, now)),
     renew: async (holds) => !this.#someHold(holds, (table, key, hold, now) => !table.renew(key, hold, now)),
   }
+  readonly #bans = new MemoryBans()
 
   constructor(maxKeys: number, clock: Clock) {
     this.#eviction = new Eviction(this.#tables, maxKeys)
@@ -46,12 +51,7 @@ export class MemoryBuckets implements MemoryStore {
 
   chargeSync(charges: readonly Charge[], peek: boolean): ChargeResult {
     const charge = charges.length === 1 && !peek ? charges[0] : undefined
-    if (
-      charge !== undefined &&
-      !charge.group.hasOverrides &&
-      charge.group.listed === undefined &&
-      charge.hold === undefined
-    ) {
+    if (charge !== undefined && !charge.group.hasOverrides && isPlain(charge.group) && charge.hold === undefined) {
       const table = this.#tables.of(charge.group)
       const slot = table.slotOf(boundedKey(charge.key))
       if (slot !== undefined) return this.#chargeSlot(table, slot, charge)
@@ -103,11 +103,13 @@ export class MemoryBuckets implements MemoryStore {
     result.granted = true
     result.now = now
     let newKeys = 0
+    let hasBans = false
     let index = 0
     for (let i = 0; i < charges.length; i++) {
       const charge = charges[i] as Charge
       const { group, permits, maxWaitTicks } = charge
       let allowed = true
+      if (group.ban !== undefined) hasBans = true
       if (group.listed === undefined) {
         const table = this.#tables.of(group)
         const { bands, buckets } = table
@@ -129,10 +131,11 @@ export class MemoryBuckets implements MemoryStore {
       }
       if (!allowed && !charge.shadow) result.granted = false
     }
+    if (hasBans && this.#bans.areBanned(charges, now)) result.granted = false
     if (newKeys > 0 && result.granted && !peek && !this.#makeRoom(newKeys, charges, now))
       return this.#charge(this.#overflow(charges), peek, now)
     this.#writeAll(charges, peek)
-    return result
+    return hasBans && !result.granted ? this.#bans.apply(charges, result, peek) : result
   }
 
   /** Writes the steps of a granted decision. All others are turned into reports of the current state. */
@@ -255,6 +258,7 @@ export class MemoryBuckets implements MemoryStore {
 
   async reset(group: BucketGroup, key: string): Promise<void> {
     const storedKey = boundedKey(key)
+    this.#bans.delete(group, key)
     this.#tables.delete(this.#tables.of(group), storedKey)
     const instead = this.overrides.groupOf(group, key, ticks(this.#clock))
     if (instead !== group && instead.listed === undefined) this.#tables.delete(this.#tables.of(instead), storedKey)
@@ -266,6 +270,7 @@ export class MemoryBuckets implements MemoryStore {
 
   async close(): Promise<void> {
     this.#tables.clear()
+    this.#bans.clear()
     this.#eviction.clear()
   }
 }

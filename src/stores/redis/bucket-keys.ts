@@ -70,6 +70,13 @@ export class Layouts {
     return layout
   }
 
+  /** The end of the key of a ban. Bans outlive the generation of a rule. */
+  banSuffix({ ruleSetId, ruleId }: BucketGroup): string {
+    return `:${this.#digest(JSON.stringify([ruleSetId, ruleId]))
+      .toString('base64url')
+      .slice(0, banLength)}:ban`
+  }
+
   /** 36 bits of a digest, because the name of a key takes more memory than its value. */
   #abbreviation({ ruleSetId, ruleId, generation }: BucketGroup): string {
     const digest = this.#digest(JSON.stringify([ruleSetId, ruleId, generation]))
@@ -97,6 +104,7 @@ export class Layouts {
 }
 
 const abbreviationLength = 6
+const banLength = 16
 const idBytes = 3
 const idCount = 2 ** (8 * idBytes)
 /** The lowest byte of a tag is the number of the algorithm. */

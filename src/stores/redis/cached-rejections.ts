@@ -39,6 +39,8 @@ interface Entry extends Sighting {
   refreshedAt: number
   /** The bucket before the store's clock stepped back. It has continued to refill since then. */
   readonly origin: Entry | undefined
+  /** The store's tick at which the ban of the key ends; 0 without a ban. */
+  readonly bannedUntil: number
 }
 
 /**
@@ -102,13 +104,14 @@ export class CachedRejections implements RejectionCache {
     states: readonly BucketState[],
     sentAt: number,
     isPeek = false,
+    bannedUntil?: readonly number[],
   ): readonly Backdate[] {
     const answeredAt = ticks(this.#clock)
     const { now } = result
     const backdates: Backdate[] = []
     let first = 0
-    for (const charge of result.applied ?? charges) {
-      const { group, key, permits, maxWaitTicks } = charge
+    for (const [i, charge] of (result.applied ?? charges).entries()) {
+      const { group, key, permits, maxWaitTicks, shadow } = charge
       const last = first + group.bands.length
       const [ownStates, results] = [states.slice(first, last), result.bands.slice(first, last)]
       first = last
@@ -123,9 +126,21 @@ export class CachedRejections implements RejectionCache {
         continue
       }
       if (ownStates.includes(null)) continue
+      const until = bannedUntil?.[i] ?? 0
+      // Without a ban, the store counts every rejection.
+      if (until === 0 && group.ban !== undefined && !shadow) continue
       const refreshedAt = Number.NEGATIVE_INFINITY
       const times = { now, sentAt, answeredAt, refreshedAt }
-      this.#add(cacheKey, { group, states: ownStates, permits, maxWaitTicks, results, ...times, origin })
+      this.#add(cacheKey, {
+        group,
+        states: ownStates,
+        permits,
+        maxWaitTicks,
+        results,
+        ...times,
+        origin,
+        bannedUntil: until,
+      })
     }
     return backdates
   }
@@ -171,7 +186,17 @@ export class CachedRejections implements RejectionCache {
   }
 
   /** Returns the result of a band. In a rejection, a band that would grant reports its unchanged state. */
-  #band({ permits, maxWaitTicks }: Charge, entry: Entry, index: number, now: number): BandResult | undefined {
+  #band(charge: Charge, entry: Entry, index: number, now: number): BandResult | undefined {
+    const { bannedUntil } = entry
+    if (bannedUntil === 0 || charge.shadow) return this.#bandOf(charge, entry, index, now)
+    const result = now < bannedUntil ? this.#bandOf(charge, entry, index, now) : undefined
+    if (result === undefined) return undefined
+    const retryAfter = Math.max(result.retryAfter, bannedUntil - now)
+    return { allowed: false, delay: 0, retryAfter, remaining: 0, resetAt: result.resetAt, banned: true }
+  }
+
+  /** The result of the band itself. */
+  #bandOf({ permits, maxWaitTicks }: Charge, entry: Entry, index: number, now: number): BandResult | undefined {
     const band = entry.group.bands[index] as Band
     const state = entry.states[index] as readonly number[] | undefined
     if (cellsOf(band) !== undefined && entry.group.listed === undefined) {

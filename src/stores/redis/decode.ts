@@ -22,6 +22,8 @@ export interface Answer extends LeaseResult {
   readonly holds?: number
   /** The state of each band, if a charge or peek was rejected. */
   readonly states?: readonly BucketState[]
+  /** Per charge, the tick at which the ban of its key ends; 0 without a ban. Set if a charge whose rule has a ban was rejected. */
+  readonly bannedUntil?: readonly number[]
 }
 
 /** Returns the group of a key for the override that was found: of the key, of its range, or none. */
@@ -117,8 +119,31 @@ function readAnswer(reader: Reader, operation: Operation, applied: readonly Char
     }
   const answer: Answer =
     applied === undefined ? { granted: isGranted, now, bands } : { granted: isGranted, now, bands, applied }
-  if (states !== undefined) return { ...answer, states }
+  if (states !== undefined) {
+    const bannedUntil = readBans(reader, (applied ?? operation.items) as readonly Charge[], bands)
+    return bannedUntil === undefined ? { ...answer, states } : { ...answer, states, bannedUntil }
+  }
   return operation.type === 'LEASE' && isGranted ? { ...answer, lease: readLease(reader) } : answer
+}
+
+/** Reads the bans of a rejected operation, and marks the bands of banned keys. Returns undefined if no rule has a ban. */
+function readBans(reader: Reader, charges: readonly Charge[], bands: BandResult[]): readonly number[] | undefined {
+  if (!charges.some(({ group }) => group.ban !== undefined)) return undefined
+  let first = 0
+  return charges.map(({ group, shadow }) => {
+    const last = first + group.bands.length
+    let until = 0
+    if (group.ban !== undefined && group.listed === undefined && !shadow) {
+      until = reader.numbers[reader.at++] as number
+      const hasStarted = reader.numbers[reader.at++] as number
+      if (!isCount(until) || !isCount(hasStarted)) throw malformedReply('ban')
+      // The rejection that starts a ban is a rejection by the limit.
+      if (until > 0 && hasStarted === 0)
+        for (let i = first; i < last; i++) bands[i] = { ...(bands[i] as BandResult), banned: true }
+    }
+    first = last
+    return until
+  })
 }
 
 /** The script returns only the buckets. The algorithm computes the results here as it would there. */

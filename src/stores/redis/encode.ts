@@ -1,7 +1,7 @@
 /** Encodes the input of the script. consume.lua describes the layout. */
 import type { Charge, Refund, Settlement } from '../../core/bucket-store.js'
 import { periodsOf } from '../../core/calendar/periods.js'
-import { type GroupLayout, hashTagOf, plainKey } from './bucket-keys.js'
+import { bucketPrefix, type GroupLayout, hashTagOf, plainKey } from './bucket-keys.js'
 import type { Backdate, LastEdit, Lookup, Names, Operation } from './operation.js'
 import type { CachedCharge } from './overrides/override-cache.js'
 
@@ -41,7 +41,8 @@ export function encode(batch: readonly Operation[], names: Names, now: number, e
   for (const key of logs.keys()) keys.push(key)
   const { terms } = buckets
   const numbers: Term[] = [now, entries.cellKeys, terms.length / termsPerBand, entries.count]
-  const args: (string | Buffer)[] = [JSON.stringify(numbers.concat(terms, entries.numbers))]
+  const banTerms = buckets.hasBans ? addBans(keys, batch, names) : none
+  const args: (string | Buffer)[] = [JSON.stringify(numbers.concat(terms, entries.numbers, banTerms))]
   if (buckets.mayOverride) args.push(edit.known)
   if (lookups.length > 0) {
     args.push(JSON.stringify([namesOverrides ? 1 : 0, ...lookupNumbers(buckets, entries.cellKeys)]))
@@ -75,7 +76,29 @@ interface Buckets {
   mayOverride: boolean
   /** True if an item uses the key of an override directly. */
   namesOverrides: boolean
+  /** True if a rule has a ban. */
+  hasBans: boolean
 }
+
+const none: readonly Term[] = []
+
+/** Adds the keys of bans. Returns the list that bans.lua describes, as one term. */
+function addBans(keys: string[], batch: readonly Operation[], { prefix, layouts }: Names): readonly Term[] {
+  const terms: number[] = []
+  for (const [index, { type, items }] of batch.entries())
+    for (const [item, { group, key }] of items.entries()) {
+      const { ban } = group
+      if (ban === undefined || !countsBans.has(type)) continue
+      keys.push(bucketPrefix(prefix, key) + layouts.banSuffix(group))
+      const { after, withinTicks, forTicks, factor, maxTicks } = ban
+      terms.push(index + 1, item + 1, keys.length, after, withinTicks, forTicks, factor, maxTicks)
+    }
+  // `concat` adds the items of a list.
+  return terms.length === 0 ? none : [terms]
+}
+
+/** The operations that bans concern. */
+const countsBans: ReadonlySet<Operation['type']> = new Set(['CHARGE', 'PEEK', 'RESET'])
 
 function numberKeys(batch: readonly Operation[], names: Names): Buckets {
   const { layouts } = names
@@ -91,6 +114,7 @@ function numberKeys(batch: readonly Operation[], names: Names): Buckets {
     places: [],
     mayOverride: false,
     namesOverrides: false,
+    hasBans: false,
   }
   /** The first operation that uses each key without a log. */
   const firstUses: number[] = []
@@ -100,6 +124,7 @@ function numberKeys(batch: readonly Operation[], names: Names): Buckets {
       const { group, key, isCached, shadow } = operation.items[item] as Partial<CachedCharge> &
         Operation['items'][number]
       if (shadow) buckets.isSeparate[index] = true
+      if (group.ban !== undefined) buckets.isSeparate[index] = buckets.hasBans = true
       if (isCached) buckets.mayOverride = true
       else if (group.hasOverrides && isLookedUp(operation, item)) {
         buckets.mayOverride = true

@@ -342,10 +342,11 @@ export class RedisBuckets implements LeasingStore {
       resolve(answer)
       return
     }
-    const { states, ...result } = answer
+    const { states, bannedUntil, ...result } = answer
     const isPeek = operation.type === 'PEEK'
     const backdates =
-      this.rejectionCache?.record(operation.items as readonly Charge[], result, states, sentAt, isPeek) ?? []
+      this.rejectionCache?.record(operation.items as readonly Charge[], result, states, sentAt, isPeek, bannedUntil) ??
+      []
     if (backdates.length === 0) resolve(result)
     else this.#askBackdated(job, backdates)
   }

@@ -1,6 +1,6 @@
 /** Generated from consume.lua by scripts/assemble-lua.mjs; do not edit. */
 export const consumeScript = {
-  sha: 'a7f66292398f12f36d937e2cea9dc1038712d9d4',
+  sha: '68f4aecba6e2d2dd97351bf93ee0cc9305ce587e',
   source: `local RUN = 7
 local FAILED, ALLOWED, EMPTY = 2, 3, 4
 local TOKEN_BUCKET = 1
@@ -1353,9 +1353,73 @@ end
 if applied[1] then return applied end
 end)()
 end
+local bans
+local banTerms = numbers[#numbers]
+if type(banTerms) == 'table' then
+bans = (function()
+local fields = 8
+local byDecision = {}
+for at = 1, #banTerms, fields do
+local number, item, key, after, within, duration, factor, longest = unpack(banTerms, at, at + fields - 1)
+byDecision[number] = byDecision[number] or {}
+byDecision[number][item] =
+{ name = KEYS[key], after = after, within = within, duration = duration, factor = factor, longest = longest }
+end
+local states = {}
+local function stateOf(ban)
+local state = states[ban.name]
+if state then return state end
+state = { till = 0, level = 0 }
+local value = redis.pcall('GET', ban.name)
+if type(value) == 'string' and #value >= 16 and #value % 8 == 0 then
+state.till, state.level = unpackNumbers('<dd', value)
+for at = 17, #value, 8 do state[#state + 1] = unpackNumbers('<d', value, at) end
+end
+states[ban.name] = state
+return state
+end
+local function untilOf(ban)
+local till = stateOf(ban).till
+if till <= now then return 0 end
+return math.min(till, now + ban.longest)
+end
+local function write(ban, state)
+local value = pack('<dd', state.till, state.level)
+for _, tick in ipairs(state) do value = value .. pack('<d', tick) end
+local expiresAt = max(state.till == 0 and 0 or state.till + ban.longest, (state[#state] or 0) + ban.within)
+setValue(ban.name, value, expiryMs(expiresAt))
+end
+return {
+ofDecision = function(number) return byDecision[number] end,
+untilOf = untilOf,
+reject = function(ban)
+local before = stateOf(ban)
+local state = { till = before.till, level = before.level }
+for _, tick in ipairs(before) do
+if tick > now - ban.within then state[#state + 1] = tick end
+end
+state[#state + 1] = now
+if #state >= ban.after then
+local level, ticks = now >= before.till + ban.longest and 0 or before.level, ban.duration
+for _ = 1, level do
+if ticks < ban.longest then ticks = ticks * ban.factor end
+end
+state = { till = now + floor(math.min(ticks, ban.longest)), level = level + 1 }
+end
+states[ban.name] = state
+write(ban, state)
+return untilOf(ban)
+end,
+reset = function(ban)
+states[ban.name] = { till = 0, level = 0 }
+call('DEL', ban.name)
+end,
+}
+end)()
+end
 local buckets, bandsOf, permitsOf, maxWaitsOf, instants = {}, {}, {}, {}, {}
 local oldFirsts, oldSeconds, oldThirds, oldFourths, movedFrom = {}, {}, {}, {}, {}
-local shadows, ends, allowing = {}, {}, {}
+local shadows, ends, allowing, banned, started = {}, {}, {}, {}, {}
 local retries, delays, remainders, resets, writes = {}, {}, {}, {}, {}
 local nextFirsts, nextSeconds, nextThirds, nextFourths, nextFifths = {}, {}, {}, {}, {}
 local function emit(number)
@@ -1422,6 +1486,42 @@ length = length + 2
 end
 end
 local chargedHolds = {}
+local function banOf(item)
+local ofItems = bans and bans.ofDecision(decision)
+if not ofItems or shadows[item] ~= 0 then return nil end
+local replaced = replacements and replacements[decision] and replacements[decision][item]
+if replaced and (replaced.count == 0 or bandAt(replaced.first).hasNoBucket) then return nil end
+return ofItems[item]
+end
+local function denyUntil(tick, first, last)
+for i = first, last do
+if retries[i] == 0 then
+local _
+_, delays[i], remainders[i], resets[i] = step(i, 0, 0)
+end
+retries[i], remainders[i] = max(retries[i], tick - now), 0
+end
+end
+local function countRejections(items)
+local i = 0
+for item = 1, items do
+local ban = not allowing[item] and banned[item] == 0 and banOf(item)
+local tick = ban and bans.reject(ban) or 0
+started[item] = tick
+for j = i + 1, tick > 0 and ends[item] or 0 do
+if retries[j] > 0 then retries[j] = max(retries[j], tick - now) end
+end
+i = ends[item]
+end
+end
+local function emitBans(items)
+for item = 1, items do
+if banOf(item) then
+emit(banned[item] > 0 and banned[item] or started[item])
+emit(started[item] > 0 and 1 or 0)
+end
+end
+end
 local function chargeAll(items, peek)
 local granted, isPlain, count = true, true, 0
 for item = 1, items do
@@ -1429,6 +1529,12 @@ local allows = true
 for i = count + 1, ends[item] do
 allows = stepInto(i) and allows
 isPlain = isPlain and delays[i] == 0
+end
+local ban = bans and banOf(item)
+banned[item], started[item] = ban and bans.untilOf(ban) or 0, 0
+if banned[item] > 0 then
+allows = false
+denyUntil(banned[item], count + 1, ends[item])
 end
 count = ends[item]
 allowing[item] = allows
@@ -1450,8 +1556,10 @@ if granted and isPlain then
 emit(ALLOWED)
 emitAllowed(count)
 else
+if bans and not granted and not peek then countRejections(items) end
 emit(granted and GRANTED or DENIED)
 emitBands(count, not granted)
+if bans and not granted then emitBans(items) end
 end
 end
 local function refundBand(i)
@@ -1643,6 +1751,8 @@ for item = 1, items do
 local replacement = replacementOf(item)
 if replacement then resetItem(replacement.key, replacement.first, replacement.count) end
 resetItem(numbers[position + 4], numbers[position + 5], numbers[position + 6])
+local ofItems = bans and bans.ofDecision(decision)
+if ofItems and ofItems[item] then bans.reset(ofItems[item]) end
 position = position + 6
 end
 emit(GRANTED)

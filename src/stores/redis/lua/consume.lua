@@ -3,7 +3,7 @@
 --
 -- KEYS     each key of the batch once. A key contains the buckets of one rule and one identity, as described in values.lua.
 --          First the keys of rules without logs and, if a rule has overrides, the key of the last edit; then the keys of
---          rules with a log; then one override hash per lookup
+--          rules with a log; then the keys of bans; then one override hash per lookup
 -- ARGV[1]  a JSON array of numbers. Clients encode commands without bytes faster, and most batches have few numbers:
 --            now (ticks; negative: use the server's clock), number of keys before the first with a log, of bands, of entries
 --            per band: tag, capacity, tokens, window (calendar: a list of the ticks at which periods start); the bands of a
@@ -18,6 +18,7 @@
 --                  per band, only for REFUND, RELEASE, SETTLE and BACKDATE: a tick (REFUND, RELEASE: when granted, negative:
 --                    now; SETTLE: the end of the lease; BACKDATE: the new timestamp, negative: unchanged)
 --                  only for ACQUIRE, RELEASE and RENEW: the two numbers of the hold id, -1 without one
+--            only if a rule has a ban: a list of its charges (bans.lua)
 -- ARGV[2…] only if a rule has overrides: the last edit that the caller knows; then the lookups (overrides.lua)
 -- Result   little-endian doubles; if operations failed, a list of these doubles and one message per failed operation, in order:
 --            now; then per decision:
@@ -28,6 +29,7 @@
 --            DENIED    per band the same; except for LEASE also the bucket: its size (4; 0: unused; -1: unknown) and four numbers.
 --                      For a log these are the tick until which it stays unchanged, its timestamp, and two unused numbers.
 --                      If the clock has stepped back, the size is replaced by the timestamp before the step
+--                      Then, per item with a ban: its end, 0 without one, and 1 if this decision has started it
 --            FAILED    no numbers. The message PERIOD <tick> reports a tick for which a calendar band has no period
 --          RELEASE and RENEW have no bands, but one number: released holds, and bands without the hold
 --          If overrides apply, the result is a list whose last item is the list of overrides. If there was another edit, the

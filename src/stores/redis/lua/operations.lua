@@ -14,10 +14,17 @@ if found then
   --@make applied overrides.lua
 end
 
+-- Bans; created only if a rule has one.
+local bans
+local banTerms = numbers[#numbers]
+if type(banTerms) == 'table' then
+  --@make bans bans.lua
+end
+
 -- The bands and items of the current operation, and the results of its bands. The tables are reused by the next operation.
 local buckets, bandsOf, permitsOf, maxWaitsOf, instants = {}, {}, {}, {}, {}
 local oldFirsts, oldSeconds, oldThirds, oldFourths, movedFrom = {}, {}, {}, {}, {}
-local shadows, ends, allowing = {}, {}, {}
+local shadows, ends, allowing, banned, started = {}, {}, {}, {}, {}
 local retries, delays, remainders, resets, writes = {}, {}, {}, {}, {}
 local nextFirsts, nextSeconds, nextThirds, nextFourths, nextFifths = {}, {}, {}, {}, {}
 
@@ -101,6 +108,50 @@ end
 -- By band, the id of the hold that a charge takes. holds.lua fills it.
 local chargedHolds = {}
 
+-- The ban of an item. A shadow rule and an override that allows or denies every request have none.
+local function banOf(item)
+  local ofItems = bans and bans.ofDecision(decision)
+  if not ofItems or shadows[item] ~= 0 then return nil end
+  local replaced = replacements and replacements[decision] and replacements[decision][item]
+  if replaced and (replaced.count == 0 or bandAt(replaced.first).hasNoBucket) then return nil end
+  return ofItems[item]
+end
+
+-- Denies the bands of an item until the ban ends. They are not charged, so their results are those of zero permits.
+local function denyUntil(tick, first, last)
+  for i = first, last do
+    if retries[i] == 0 then
+      local _
+      _, delays[i], remainders[i], resets[i] = step(i, 0, 0)
+    end
+    retries[i], remainders[i] = max(retries[i], tick - now), 0
+  end
+end
+
+-- Counts the rejections of a denied decision. A rejection that starts a ban is allowed again after the ban.
+local function countRejections(items)
+  local i = 0
+  for item = 1, items do
+    local ban = not allowing[item] and banned[item] == 0 and banOf(item)
+    local tick = ban and bans.reject(ban) or 0
+    started[item] = tick
+    for j = i + 1, tick > 0 and ends[item] or 0 do
+      if retries[j] > 0 then retries[j] = max(retries[j], tick - now) end
+    end
+    i = ends[item]
+  end
+end
+
+-- Per item with a ban: its end, or 0, and whether this decision has started it.
+local function emitBans(items)
+  for item = 1, items do
+    if banOf(item) then
+      emit(banned[item] > 0 and banned[item] or started[item])
+      emit(started[item] > 0 and 1 or 0)
+    end
+  end
+end
+
 local function chargeAll(items, peek)
   local granted, isPlain, count = true, true, 0
   for item = 1, items do
@@ -108,6 +159,12 @@ local function chargeAll(items, peek)
     for i = count + 1, ends[item] do
       allows = stepInto(i) and allows
       isPlain = isPlain and delays[i] == 0
+    end
+    local ban = bans and banOf(item)
+    banned[item], started[item] = ban and bans.untilOf(ban) or 0, 0
+    if banned[item] > 0 then
+      allows = false
+      denyUntil(banned[item], count + 1, ends[item])
     end
     count = ends[item]
     allowing[item] = allows
@@ -129,8 +186,10 @@ local function chargeAll(items, peek)
     emit(ALLOWED)
     emitAllowed(count)
   else
+    if bans and not granted and not peek then countRejections(items) end
     emit(granted and GRANTED or DENIED)
     emitBands(count, not granted)
+    if bans and not granted then emitBans(items) end
   end
 end
 
@@ -265,6 +324,8 @@ local function reset()
     local replacement = replacementOf(item)
     if replacement then resetItem(replacement.key, replacement.first, replacement.count) end
     resetItem(numbers[position + 4], numbers[position + 5], numbers[position + 6])
+    local ofItems = bans and bans.ofDecision(decision)
+    if ofItems and ofItems[item] then bans.reset(ofItems[item]) end
     position = position + 6
   end
   emit(GRANTED)

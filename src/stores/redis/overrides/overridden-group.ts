@@ -22,13 +22,14 @@ export function overriddenGroup(
   terms: OverrideTerms,
   digestOf: (terms: OverrideTerms) => string,
 ): BucketGroup {
-  const { ruleSetId, ruleId, generation, permits } = group
+  const { ruleSetId, ruleId, generation, permits, ban } = group
   const { action, balance } = terms
   const common = { ruleSetId, ruleId, permits, insteadOf: group, memo: newMemo() }
   if (action !== 'LIMIT') return { ...common, generation, bands: action === 'DENY' ? [deniedBand] : [], listed: action }
   const bands = terms.bands.length > 0 ? terms.bands.map((band) => withRuleCalendar(band, group)) : group.bands
   return {
     ...common,
+    ban,
     generation: `${generation}.${digestOf(terms)}`,
     takesHolds: takeHolds(bands),
     bands: balance === undefined ? bands : bands.map((band) => withBalance(band, balance)),
