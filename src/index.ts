@@ -71,4 +71,5 @@ export type {
   CandidateReport,
   CandidateRuleCounts,
 } from './telemetry/candidates/report.js'
+export type { CollectedMetric, MetricFamily } from './telemetry/metrics.js'
 export type { WarningLogger, Warnings } from './validation/warnings.js'

@@ -36,6 +36,7 @@ const kinds: Readonly<Record<keyof FluxGateOptions, Kind<unknown>>> = {
   maxKeys: store.maxKeys.kind,
   clock: codeValue('a clock: an object whose now() returns epoch milliseconds', isClock),
   logger: warningLogger,
+  metrics: boolean,
   reload: group({
     // In code, a custom `ReloadStrategy` is allowed too.
     strategy: codeValue(

@@ -1,11 +1,12 @@
 import type { StoreAvailability } from '../core/bucket-store.js'
-import { systemClock } from '../core/clock.js'
+import { type Clock, systemClock } from '../core/clock.js'
 import { messageOf } from '../core/errors.js'
 import { unknownResolvers } from '../core/keys/scope-key-resolver.js'
 import type { RuleRequirement } from '../rules/check-provided-rules.js'
 import { LoadedRules } from '../rules/loaded-rules.js'
 import { redisStore } from '../stores/redis/redis-store.js'
 import type { DecisionObserver } from '../telemetry/decision-observer.js'
+import type { GateMetrics } from '../telemetry/gate-metrics.js'
 import { Warnings } from '../validation/warnings.js'
 import { checkOptions } from './check-options.js'
 import { readGateOptions } from './configured-options.js'
@@ -64,11 +65,23 @@ export async function openGate(input: FluxGateOptions | string, hooks: GateHooks
     if (store.availability?.isConnected === false) onUnreachable(unreachableMessage(store.availability))
     const bounded = boundedStore(store, { ...resilience, clock })
     const ruleStore = isRuleStore(rules) ? rules : undefined
-    return await Gate.open(options, { clock, provider, book, store: bounded, opened, observer, warnings, ruleStore })
+    const metrics = options.metrics === true && observer === undefined ? await openMetrics(clock) : undefined
+    if (metrics !== undefined) opened.push({ close: async () => metrics.close() })
+    const observing = observer ?? metrics?.recorder
+    const parts = { clock, provider, book, store: bounded, opened, observer: observing, warnings, metrics, ruleStore }
+    const gate = await Gate.open(options, parts)
+    metrics?.follow(gate)
+    return gate
   } catch (error) {
     for (const one of opened) await one.close()
     throw error
   }
+}
+
+/** Loaded only if metrics are on. */
+async function openMetrics(clock: Clock): Promise<GateMetrics> {
+  const { GateMetrics } = await import('../telemetry/gate-metrics.js')
+  return new GateMetrics(clock)
 }
 
 const unreachableMessage = ({ unreachable }: StoreAvailability): string => {

@@ -5,6 +5,7 @@ import type { CheckOptions, Handler } from '../core/handler.js'
 import type { Acquired } from '../core/holds/keep-hold.js'
 import type { RequestContext } from '../core/request-context.js'
 import type { RuleSet } from '../core/rule.js'
+import type { CollectedMetric } from '../telemetry/metrics.js'
 import type { Warnings } from '../validation/warnings.js'
 import type { CandidateControl } from './candidates/candidate-control.js'
 import type { GateEvents, GateListener } from './events.js'
@@ -71,6 +72,16 @@ export interface FluxGate extends Handler {
   on<Name extends keyof GateEvents>(name: Name, listener: GateListener<Name>): () => void
   /** Returns the health of the gate. Probes the store at most once per second, with the timeout of a call. */
   health(): Promise<GateHealth>
+  /**
+   * Returns the metrics in the Prometheus text format.
+   *
+   * @throws FluxGateError `FLUXGATE_CONFIG_INVALID` if the gate was created without `metrics: true`
+   */
+  metrics(): Promise<string>
+  /** Returns the metrics as data, for other formats. Like `metrics`, it needs the option `metrics: true`. */
+  collectMetrics(): Promise<readonly CollectedMetric[]>
+  /** The names of all metrics. Like `metrics`, it needs the option `metrics: true`. */
+  metricNames(): readonly string[]
   /** Stops reloading, rejects delayed requests, and closes the stores that the gate opened. */
   close(): Promise<void>
 }

@@ -20,6 +20,8 @@ import type { LoadedRules, ReloadResult } from '../rules/loaded-rules.js'
 import { chooseReload } from '../rules/reload/choose-reload.js'
 import { memoryStore } from '../stores/memory/memory-store.js'
 import type { DecisionObserver } from '../telemetry/decision-observer.js'
+import type { GateMetrics } from '../telemetry/gate-metrics.js'
+import type { CollectedMetric } from '../telemetry/metrics.js'
 import type { Warnings } from '../validation/warnings.js'
 import { type CandidateControl, candidateControl } from './candidates/candidate-control.js'
 import { CandidateHandler } from './candidates/candidate-handler.js'
@@ -52,6 +54,8 @@ export interface GateParts {
   readonly ruleStore?: RuleStore | undefined
   readonly observer?: DecisionObserver | undefined
   readonly warnings: Warnings
+  /** Undefined if metrics are off. */
+  readonly metrics?: GateMetrics | undefined
 }
 
 /** Implements `FluxGate`. Owns the rules, the store, the waiting room and the listeners. */
@@ -263,6 +267,29 @@ export class Gate implements FluxGate {
       reload: this.#reloadName,
       waiting: this.#room.size,
     })
+  }
+
+  async metrics(): Promise<string> {
+    const { renderMetrics } = await import('../telemetry/metrics.js')
+    return renderMetrics(await this.#metrics().source())
+  }
+
+  async collectMetrics(): Promise<readonly CollectedMetric[]> {
+    const { collectMetrics } = await import('../telemetry/metrics.js')
+    return collectMetrics(await this.#metrics().source())
+  }
+
+  metricNames(): readonly string[] {
+    return this.#metrics().names
+  }
+
+  #metrics(): GateMetrics {
+    const { metrics } = this.#parts
+    if (metrics !== undefined) return metrics
+    throw new FluxGateError(
+      'FLUXGATE_CONFIG_INVALID',
+      'This gate collects no metrics. Create it with metrics: true in the options of createFluxGate.',
+    )
   }
 
   async close(): Promise<void> {

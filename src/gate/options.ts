@@ -60,6 +60,8 @@ export interface FluxGateOptions {
   readonly resilience?: Omit<ResilientOptions, 'clock' | 'onStateChange'> & Pick<RedisStoreOptions, 'connectTimeoutMs'>
   /** Receives warnings about likely misconfigurations, each once. Default: process warnings. */
   readonly logger?: WarningLogger
+  /** Counts decisions for `gate.metrics()` and the collector of `fluxgate-js/prometheus`. Default: false. */
+  readonly metrics?: boolean
   /** Path of a `fluxgate.yaml`. Options given in code take precedence over it. */
   readonly config?: string
   /** Clock of the gate and of its memory store, for tests. */

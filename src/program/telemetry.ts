@@ -6,7 +6,8 @@ import type { FluxGate } from '../gate/flux-gate.js'
 import { connectRedis } from '../redis/client/connect-redis.js'
 import { type CandidateReport, withShownKeys } from '../telemetry/candidates/report.js'
 import { SharedReports } from '../telemetry/candidates/shared-reports.js'
-import { DecisionRecorder } from '../telemetry/decision-recorder.js'
+import type { DecisionRecorder } from '../telemetry/decision-recorder.js'
+import { GateMetrics } from '../telemetry/gate-metrics.js'
 import { showKey } from '../telemetry/key-digest.js'
 import type { Logger } from '../telemetry/logger.js'
 import { renderMetrics } from '../telemetry/metrics.js'
@@ -36,7 +37,8 @@ export interface Telemetry {
 }
 
 export function openTelemetry({ server: { revealKeys }, store }: Config, log: Logger): Telemetry {
-  const recorder = new DecisionRecorder(systemClock)
+  const metrics = new GateMetrics(systemClock)
+  const { recorder } = metrics
   const local = new LocalStatistics({ recorder, clock: systemClock, showKey: showKey(revealKeys) })
   const shared =
     store.type === 'redis'
@@ -51,8 +53,6 @@ export function openTelemetry({ server: { revealKeys }, store }: Config, log: Lo
         })
       : undefined
   const outages = new Outages(systemClock)
-  const reloads = { changed: 0, unchanged: 0, failed: 0 }
-  const timer = setInterval(() => recorder.secondPassed(), 1_000).unref()
   let followed: FluxGate | undefined
   const show = showKey(revealKeys)
   const ownReport = (ruleSetId: string) => withShownKeys(followed?.candidates.report(ruleSetId), show)
@@ -69,8 +69,8 @@ export function openTelemetry({ server: { revealKeys }, store }: Config, log: Lo
     statistics: shared ?? local,
     follow(gate) {
       followed = gate
-      gate.on('reload', ({ changed, error }) => {
-        reloads[error !== null ? 'failed' : changed ? 'changed' : 'unchanged']++
+      metrics.follow(gate)
+      gate.on('reload', ({ error }) => {
         if (error === null) outages.end('RULES')
         else outages.start('RULES', error.message)
       })
@@ -89,25 +89,9 @@ export function openTelemetry({ server: { revealKeys }, store }: Config, log: Lo
     },
     candidateReport: async (ruleSetId) => ownReport(ruleSetId),
     ...(sharedReports !== undefined && { sharedReport: (ruleSetId: string) => sharedReports.read(ruleSetId) }),
-    async metrics() {
-      const health = await followed?.health()
-      const { counters, durations, storeErrors } = recorder
-      return renderMetrics({
-        counters,
-        durations,
-        storeErrors,
-        reloads,
-        warnings: followed?.warnings.counts ?? {},
-        isStoreUp: health?.store.status !== 'DOWN',
-        breaker: health?.store.breaker ?? 'CLOSED',
-        ruleCounts: (followed?.ruleSets ?? []).map(({ id, rules }) => ({ ruleSetId: id, count: rules.length })),
-        waiting: health?.waiting ?? 0,
-        leasePermits: health?.store.heldPermits ?? 0,
-        holds: followed?.heldCount ?? 0,
-      })
-    },
+    metrics: async () => renderMetrics(await metrics.source()),
     async close() {
-      clearInterval(timer)
+      metrics.close()
       await shared?.close()
       await sharedReports?.close()
     },

@@ -5,9 +5,13 @@
 import { type DurationHistogram, durationBounds } from './duration-histogram.js'
 import { otherRules, type RuleCounters } from './rule-counters.js'
 
+/** The description of a metric. */
 export interface MetricFamily {
+  /** The Prometheus type. */
   readonly type: 'counter' | 'gauge' | 'histogram'
+  /** What the metric counts. */
   readonly help: string
+  /** The label names, in order. */
   readonly labels: readonly string[]
 }
 
@@ -88,13 +92,38 @@ export const metricsContentType = 'text/plain; version=0.0.4; charset=utf-8'
 /** Bounds the number of series, because programs may create any number of rule sets. */
 const mostRuleSets = 1_000
 
+/** One metric with its current samples. */
+export interface CollectedMetric extends MetricFamily {
+  /** The metric name, such as `fluxgate_decisions_total`. */
+  readonly name: string
+  /** The current values, one per combination of labels. */
+  readonly samples: readonly {
+    /** The metric name; for histograms with the suffix `_bucket`, `_sum` or `_count`. */
+    readonly name: string
+    /** Values by label name. */
+    readonly labels: Readonly<Record<string, string>>
+    /** The current value. */
+    readonly value: number
+  }[]
+}
+
+/** All metrics with their current samples. */
+export const collectMetrics = (source: MetricsSource): CollectedMetric[] =>
+  (Object.keys(metricFamilies) as MetricName[]).map((name) => {
+    const family = metricFamilies[name]
+    const samples = samplesOf[name](source).map(([suffix, values, value]) => {
+      const labelNames: readonly string[] = suffix === '_bucket' ? ['le'] : family.labels
+      const labels = Object.fromEntries(values.map((label, i) => [labelNames[i] as string, label]))
+      return { name: `${name}${suffix}`, labels, value }
+    })
+    return { name, ...family, samples }
+  })
+
 export function renderMetrics(source: MetricsSource): string {
   const lines: string[] = []
-  for (const name of Object.keys(metricFamilies) as MetricName[]) {
-    const { type, help, labels } = metricFamilies[name]
+  for (const { name, type, help, samples } of collectMetrics(source)) {
     lines.push(`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`)
-    for (const [suffix, values, value] of samplesOf[name](source))
-      lines.push(`${name}${suffix}${labelText(suffix === '_bucket' ? ['le'] : labels, values)} ${value}`)
+    for (const sample of samples) lines.push(`${sample.name}${labelText(sample.labels)} ${sample.value}`)
   }
   return `${lines.join('\n')}\n`
 }
@@ -138,9 +167,9 @@ const samplesOf: { readonly [Name in MetricName]: (source: MetricsSource) => rea
   fluxgate_holds: ({ holds }) => single(holds),
 }
 
-function labelText(names: readonly string[], values: readonly string[]): string {
-  if (values.length === 0) return ''
-  return `{${values.map((value, i) => `${names[i]}="${escaped(value)}"`).join(',')}}`
+function labelText(labels: Readonly<Record<string, string>>): string {
+  const pairs = Object.entries(labels).map(([name, value]) => `${name}="${escaped(value)}"`)
+  return pairs.length === 0 ? '' : `{${pairs.join(',')}}`
 }
 
 const escaped = (value: string): string => value.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n')

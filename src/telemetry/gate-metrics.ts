@@ -1,0 +1,65 @@
+import type { Clock } from '../core/clock.js'
+import { DecisionRecorder } from './decision-recorder.js'
+import { type MetricsSource, metricFamilies } from './metrics.js'
+
+/** The part of a gate that metrics read. */
+export interface MeteredGate {
+  readonly ruleSets: readonly { readonly id: string; readonly rules: readonly unknown[] }[]
+  readonly heldCount: number
+  readonly warnings: { readonly counts: Readonly<Record<string, number | undefined>> }
+  on(name: 'reload', listener: (event: { readonly changed: boolean; readonly error: unknown }) => void): () => void
+  health(): Promise<{
+    readonly waiting: number
+    readonly store: {
+      readonly status: string
+      readonly breaker: MetricsSource['breaker'] | null
+      readonly heldPermits: number
+    }
+  }>
+}
+
+/** Counts the decisions, store failures and reloads of one gate. */
+export class GateMetrics {
+  /** The observer to pass to the gate. */
+  readonly recorder: DecisionRecorder
+  readonly names: readonly string[] = Object.keys(metricFamilies)
+  readonly #reloads = { changed: 0, unchanged: 0, failed: 0 }
+  readonly #timer: NodeJS.Timeout
+  #gate: MeteredGate | undefined
+
+  constructor(clock: Clock) {
+    this.recorder = new DecisionRecorder(clock)
+    this.#timer = setInterval(() => this.recorder.secondPassed(), 1_000).unref()
+  }
+
+  follow(gate: MeteredGate): void {
+    this.#gate = gate
+    gate.on('reload', ({ changed, error }) => {
+      this.#reloads[error !== null ? 'failed' : changed ? 'changed' : 'unchanged']++
+    })
+  }
+
+  /** Probes the store, at most once per second. */
+  async source(): Promise<MetricsSource> {
+    const gate = this.#gate
+    const health = await gate?.health()
+    const { counters, durations, storeErrors } = this.recorder
+    return {
+      counters,
+      durations,
+      storeErrors,
+      reloads: this.#reloads,
+      warnings: (gate?.warnings.counts ?? {}) as Readonly<Record<string, number>>,
+      isStoreUp: health?.store.status !== 'DOWN',
+      breaker: health?.store.breaker ?? 'CLOSED',
+      ruleCounts: (gate?.ruleSets ?? []).map(({ id, rules }) => ({ ruleSetId: id, count: rules.length })),
+      waiting: health?.waiting ?? 0,
+      leasePermits: health?.store.heldPermits ?? 0,
+      holds: gate?.heldCount ?? 0,
+    }
+  }
+
+  close(): void {
+    clearInterval(this.#timer)
+  }
+}
