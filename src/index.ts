@@ -48,6 +48,7 @@ export { createFluxGate } from './gate/create-flux-gate.js'
 export type { GateEvents, GateListener } from './gate/events.js'
 export type { FluxGate } from './gate/flux-gate.js'
 export type { GateHealth } from './gate/health/gate-health.js'
+export type { ConsumeOptions } from './gate/limiter/consume-options.js'
 export {
   createLimiter,
   type Limiter,
@@ -60,7 +61,7 @@ export type { ContextCustomizer } from './middleware/express.js'
 export { type FileRuleStoreOptions, fileRuleStore } from './rules/file/file-rule-store.js'
 export { fileRules } from './rules/file-provider.js'
 export { objectRules } from './rules/object-provider.js'
-export type { BandInput, RuleInput, RuleSetInput, SingleRuleInput } from './rules/schema/input.js'
+export type { BandInput, CallBandInput, RuleInput, RuleSetInput, SingleRuleInput } from './rules/schema/input.js'
 export { parseRuleSets } from './rules/schema/parse-rules.js'
 export { type CopyOptions, type CopyReport, copyRules, exportRules, importRules } from './rules/store/copy-rules.js'
 export { type MemoryStore, type MemoryStoreOptions, memoryStore } from './stores/memory/memory-store.js'

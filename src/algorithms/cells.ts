@@ -29,6 +29,8 @@ export interface CellAlgorithm {
     grantedAt: number,
     next: Float64Array,
   ): boolean
+  /** Writes the state after a forced charge to `next`. */
+  force(cells: Float64Array, start: number, band: Band, permits: number, now: number, next: Float64Array): void
   expiresAt(cells: Float64Array, start: number, band: Band): number
 }
 
@@ -111,6 +113,12 @@ export class Cells implements Buckets {
     // If the clock has stepped back, the bucket moves to the new time even without a refund.
     if (!changes) this.step(slot, band, 0, now, 0, out)
     if (changes || out.changes) this.write(slot, out.next)
+  }
+
+  force(slot: number, band: Band, permits: number, now: number): void {
+    const { next } = this.#scratch
+    this.#algorithm.force(this.#rows.cells, this.#startOf(slot), band, permits, now, next)
+    this.write(slot, next)
   }
 
   expiresAt(slot: number, band: Band): number {

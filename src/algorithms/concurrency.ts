@@ -122,6 +122,9 @@ export class HoldLists implements Buckets {
     return true
   }
 
+  /** Holds are released, so that they cannot be forced. Limiters reject such calls. */
+  force(): void {}
+
   expiresAt(slot: number): number {
     return this.#lists[slot]?.entries.at(-1)?.expiresAt ?? 0
   }

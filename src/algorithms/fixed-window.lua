@@ -44,6 +44,12 @@ return {
     return applies, open, count, now, before
   end,
 
+  -- Debt ends with its window, like every count.
+  force = function(band, permits, now, written, counted, at, previous)
+    local open, count, before = countsAt(band, now, written, counted, at, previous)
+    return open, count + forcedPermits(band, permits, band.capacity - count), now, before
+  end,
+
   expiresAt = function(band, window, count)
     window = windowOf(window, band)
     return count > 0 and windowAfter(window, band) or window

@@ -7,7 +7,7 @@
  * the window that was closed last, or -1 if unknown. That window reopens if all requests that wait for the next one leave.
  */
 import type { Band } from '../core/rule.js'
-import { answer } from './answer.js'
+import { answer, forcedPermits } from './answer.js'
 import { type CellAlgorithm, put } from './cells.js'
 import { calendarWindows, fixedWindows, type Windows } from './window.js'
 
@@ -53,6 +53,14 @@ function windowAlgorithm(windows: Windows): CellAlgorithm {
       if (reopens) put(next, windows.before(open, band), before, now, unknown)
       else put(next, open, count, now, before)
       return windows.of(grantedAt, band) === open
+    },
+
+    /** Debt ends with its window, like every count. */
+    force(cells, start, band, permits, now, next) {
+      const open = start < 0 ? windows.of(now, band) : windows.at(cells, start, 2, now, band)
+      const count = countIn(cells, start, open, now, band)
+      const taken = forcedPermits(band, permits, band.capacity - count)
+      put(next, open, count + taken, now, beforeOf(cells, start, open, now, band))
     },
 
     expiresAt(cells, start, band) {

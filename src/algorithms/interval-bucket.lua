@@ -34,6 +34,7 @@ return {
   -- Waiting requests may lower the level far below zero, and the permits of the last ones may be unknown.
   fits = function(whole, _, _, lastPermits) return whole >= -2 ^ 39 and lastPermits < 2 ^ 40 end,
 
+  isRefilled = true,
   endsAtReset = true,
 
   step = function(band, permits, now, maxWaitTicks, written, writtenSince, lastAt, lastPermits)
@@ -63,6 +64,12 @@ return {
     whole = whole + permits
     if whole < band.capacity then return grantedAt <= now or isLast, whole, since, lastAt, lastPermits end
     return grantedAt <= now or isLast, band.capacity, since, 0, 0
+  end,
+
+  force = function(band, permits, now, written, writtenSince, lastAt, lastPermits)
+    local whole, since = levelAt(band, now, written, writtenSince)
+    lastAt, lastPermits = lastOf(now, whole >= band.capacity, lastAt, lastPermits)
+    return whole - forcedPermits(band, permits, whole), since, lastAt, lastPermits
   end,
 
   expiresAt = function(band, whole, since)

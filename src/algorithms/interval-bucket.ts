@@ -8,7 +8,7 @@
  * has neither, because it can be evicted at any time without a change of meaning.
  */
 import type { Band } from '../core/rule.js'
-import { answer } from './answer.js'
+import { answer, forcedPermits } from './answer.js'
 import { type CellAlgorithm, put } from './cells.js'
 
 export const intervalBucket: CellAlgorithm = {
@@ -41,6 +41,12 @@ export const intervalBucket: CellAlgorithm = {
       isFull || hasLeft ? noWaiter : grantedAt === last.at ? { at: last.at, permits: last.permits - permits } : last
     put(next, isFull ? band.capacity : whole + permits, since, at, waiting)
     return grantedAt <= now || lastRelease <= grantedAt
+  },
+
+  force(cells, start, band, permits, now, next) {
+    const { whole, since } = levelAt(cells, start, band, now)
+    const { at, permits: waiting } = whole < band.capacity ? lastOf(cells, start, now) : noWaiter
+    put(next, whole - forcedPermits(band, permits, whole), since, at, waiting)
   },
 
   expiresAt(cells, start, band) {

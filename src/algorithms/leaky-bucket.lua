@@ -1,8 +1,16 @@
 -- Twin of leaky-bucket.ts. State: whole, fraction, at, window of the water.
 
+-- Added to the window of water above the capacity that a forced charge has added.
+local inDebt = 2 ^ 46
+
 -- The room above the stored water, under a band that may have changed since. Rounded down, never in favour of the request.
 local function roomOf(band, water, fraction, window)
-  if water >= band.capacity then return 0, 0 end
+  local limit = band.capacity
+  if window >= inDebt then
+    window = window - inDebt
+    limit = limit + forcedPermits(band, limit, 0)
+  end
+  if water >= limit then return band.capacity - limit, 0 end
   if fraction == 0 then return band.capacity - water, 0 end
   return band.capacity - water - 1, carriedFraction(window - fraction, window, band)
 end
@@ -22,14 +30,16 @@ local function waitFor(whole, fraction, band, permits, maxWaitTicks)
 end
 
 local function waterOf(whole, fraction, band, now)
-  if fraction == 0 then return band.capacity - whole, 0, now, band.window end
-  return band.capacity - whole - 1, band.window - fraction, now, band.window
+  local window = whole < 0 and band.window + inDebt or band.window
+  if fraction == 0 then return band.capacity - whole, 0, now, window end
+  return band.capacity - whole - 1, band.window - fraction, now, window
 end
 
 return {
   stamp = 3,
   format = '<I4I5I6I7I6',
 
+  isRefilled = true,
   endsAtReset = true,
 
   step = function(band, permits, now, maxWaitTicks, water, part, at, window)
@@ -40,7 +50,7 @@ return {
     local left = charged and whole - permits or whole
     local resetAt = now + ticksUntil(left, fraction, band.capacity, band)
     local changes = charged or (water and now < at)
-    return permits == 0 and 0 or wait, delay, left, resetAt, changes, waterOf(left, fraction, band, now)
+    return permits == 0 and 0 or wait, delay, left > 0 and left or 0, resetAt, changes, waterOf(left, fraction, band, now)
   end,
 
   -- A slot in the middle of the queue is not refunded, even after its release time, because two later releases would then be
@@ -57,6 +67,11 @@ return {
     local applies = slotAt == now or lastRelease <= slotAt + 1
     if slotAt < now then applies = endsAt <= slotEndsAt + 1 end
     return applies, waterOf(whole, fraction, band, now)
+  end,
+
+  force = function(band, permits, now, water, part, at, window)
+    local whole, fraction = roomAt(band, now, water, part, at, window)
+    return waterOf(whole - forcedPermits(band, permits, whole), fraction, band, now)
   end,
 
   expiresAt = function(band, water, part, at, window)

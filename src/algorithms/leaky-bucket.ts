@@ -3,9 +3,12 @@
  * it fits, and released when the water ahead of it has drained, so that releases are evenly spaced.
  *
  * State: [whole, fraction, at, windowTicks], the amount of water. The free room above the water behaves like the level of a
- * token bucket, so both use the same arithmetic.
+ * token bucket, so both use the same arithmetic. A forced charge may add water above the capacity; `inDebt` is then added to
+ * windowTicks. Water above the capacity without this mark was written under a larger band and does not count.
  */
+
 import type { Band } from '../core/rule.js'
+import { forcedPermits, maxDebt } from './answer.js'
 import { type CellAlgorithm, put } from './cells.js'
 import { carriedFraction, exactTicksUntil, refill, ticksUntil } from './level.js'
 
@@ -25,7 +28,7 @@ export const leakyBucket: CellAlgorithm = {
     out.allowed = allowed
     out.delay = charged ? exactTicksUntil(whole, fraction, band.capacity, band) : 0
     out.retryAfter = allowed ? 0 : wait
-    out.remaining = left
+    out.remaining = left > 0 ? left : 0
     out.resetAt = now + ticksUntil(left, fraction, band.capacity, band)
     out.changes = charged || (start >= 0 && now < (cells[start + 2] as number))
     putWater(next, left, fraction, band, now)
@@ -48,6 +51,12 @@ export const leakyBucket: CellAlgorithm = {
     putWater(next, whole, fraction, band, now)
     if (slotAt < now) return endsAt <= slotEndsAt + 1
     return slotAt === now || lastRelease <= slotAt + 1
+  },
+
+  force(cells, start, band, permits, now, next) {
+    putRoom(next, cells, start, band, now)
+    const whole = next[0] as number
+    putWater(next, whole - forcedPermits(band, permits, whole), next[1] as number, band, now)
   },
 
   expiresAt(cells, start, band) {
@@ -76,19 +85,27 @@ function putRoom(next: Float64Array, cells: Float64Array, start: number, band: B
 /** The room above the stored water, under a band that may have changed since. Rounded down, never in favour of the request. */
 function wholeRoom(cells: Float64Array, start: number, band: Band): number {
   const water = cells[start] as number
-  if (water >= band.capacity) return 0
+  if (water >= limitOf(cells, start, band)) return band.capacity - limitOf(cells, start, band)
   return band.capacity - water - ((cells[start + 1] as number) > 0 ? 1 : 0)
 }
 
 function roomFraction(cells: Float64Array, start: number, band: Band): number {
   const fraction = cells[start + 1] as number
-  const window = cells[start + 3] as number
-  return fraction === 0 || (cells[start] as number) >= band.capacity
+  const window = (cells[start + 3] as number) % inDebt
+  return fraction === 0 || (cells[start] as number) >= limitOf(cells, start, band)
     ? 0
     : carriedFraction(window - fraction, window, band)
 }
 
+/** Windows are shorter than this. */
+const inDebt = 2 ** 46
+
+/** The most water that counts. */
+const limitOf = (cells: Float64Array, start: number, band: Band): number =>
+  (cells[start + 3] as number) >= inDebt ? band.capacity + maxDebt(band) : band.capacity
+
 function putWater(next: Float64Array, whole: number, fraction: number, band: Band, now: number): void {
-  if (fraction === 0) put(next, band.capacity - whole, 0, now, band.windowTicks)
-  else put(next, band.capacity - whole - 1, band.windowTicks - fraction, now, band.windowTicks)
+  const window = whole < 0 ? band.windowTicks + inDebt : band.windowTicks
+  if (fraction === 0) put(next, band.capacity - whole, 0, now, window)
+  else put(next, band.capacity - whole - 1, band.windowTicks - fraction, now, window)
 }

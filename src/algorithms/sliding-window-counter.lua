@@ -74,6 +74,12 @@ return {
     return granted == window, window, previous, current > permits and current - permits or 0, now
   end,
 
+  force = function(band, permits, now, written, before, counted, writtenAt)
+    local window, previous, current = countsAt(band, now, written, before, counted, writtenAt)
+    local total = current + weight(window, previous, band, max(now, window))
+    return window, previous, current + forcedPermits(band, permits, band.capacity - total), now
+  end,
+
   expiresAt = function(band, window, previous, current)
     local windows = current > 0 and 2 or previous > 0 and 1 or 0
     return windowOf(window, band) + windows * band.window

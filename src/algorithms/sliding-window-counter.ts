@@ -7,7 +7,7 @@
  * which can be in the future.
  */
 import type { Band } from '../core/rule.js'
-import { answer } from './answer.js'
+import { answer, forcedPermits } from './answer.js'
 import { type CellAlgorithm, put } from './cells.js'
 import { mulDiv, mulDivUp } from './exact.js'
 import { windowAt, windowOf } from './window.js'
@@ -41,6 +41,12 @@ export const slidingWindowCounter: CellAlgorithm = {
     if (inPrevious) put(next, window, Math.max(0, previous - permits), current, now)
     else put(next, window, previous, Math.max(0, current - permits), now)
     return inPrevious || granted === window
+  },
+
+  force(cells, start, band, permits, now, next) {
+    const { window, previous, current } = countsAt(cells, start, band, now)
+    const counted = current + weight(window, previous, band, Math.max(now, window))
+    put(next, window, previous, current + forcedPermits(band, permits, band.capacity - counted), now)
   },
 
   expiresAt(cells, start, band) {

@@ -111,6 +111,13 @@ return {
     return true, now, shiftOf(log, now), now - band.window, grantedAt, -permits
   end,
 
+  force = function(band, permits, now, log)
+    local shift = log and shiftOf(log, now) or 0
+    local counted = log and grantedAfter(log, now - shift - band.window) or 0
+    local at = log and log.size > 0 and max(now, timeAt(log, log.size) + shift) or now
+    return now, shift, now - band.window, at, forcedPermits(band, permits, band.capacity - counted)
+  end,
+
   -- Removes entries up to `forgetUntil`, and then adds `permits` granted at `at`, or removes them if negative.
   apply = function(log, seenAt, shift, forgetUntil, at, permits)
     log = log or newLog()

@@ -6,7 +6,7 @@
  */
 import { type Buckets, newStep, type Step } from '../core/algorithm.js'
 import type { Band } from '../core/rule.js'
-import { answer } from './answer.js'
+import { answer, forcedPermits } from './answer.js'
 import { type RequestLog, RingLog } from './request-log.js'
 
 /** Computes one step as a pure function of (log, band, permits, now). */
@@ -71,6 +71,15 @@ export class Logs implements Buckets {
     const log = this.#logs[slot]
     if (log === undefined) return
     putChange(this.#next, band, now, shiftOf(log, now), grantedAt, -permits)
+    this.write(slot, this.#next)
+  }
+
+  force(slot: number, band: Band, permits: number, now: number): void {
+    const log = this.#logs[slot]
+    const shift = log === undefined ? 0 : shiftOf(log, now)
+    const counted = log === undefined ? 0 : log.grantedAfter(now - shift - band.windowTicks)
+    const at = Math.max(now, (log?.newestAt ?? now - shift) + shift)
+    putChange(this.#next, band, now, shift, at, forcedPermits(band, permits, band.capacity - counted))
     this.write(slot, this.#next)
   }
 

@@ -39,6 +39,11 @@ export class StartingBuckets implements Buckets {
     this.#buckets.refund(slot, band, permits, now, grantedAt)
   }
 
+  force(slot: number, band: Band, permits: number, now: number): void {
+    this.#initialise(slot)
+    this.#buckets.force(slot, band, permits, now)
+  }
+
   /** Not before the starting balance has been refilled, because removing the bucket would apply the balance again. */
   expiresAt(slot: number, band: Band): number {
     return Math.max(this.#refilledAt, this.#buckets.expiresAt(slot, band))

@@ -13,6 +13,8 @@ return {
   -- Waiting requests may lower the level far below zero.
   fits = function(whole) return whole >= -2 ^ 39 end,
 
+  isRefilled = true,
+
   -- The bucket is equivalent to an unused one from the `resetAt` that `step` returns.
   endsAtReset = true,
 
@@ -43,6 +45,11 @@ return {
     whole = whole + permits
     if whole >= band.capacity then whole, fraction = band.capacity, 0 end
     return applies, whole, fraction, now, band.window
+  end,
+
+  force = function(band, permits, now, written, part, at, window)
+    local whole, fraction = levelAt(band, now, written, part, at, window)
+    return whole - forcedPermits(band, permits, whole), fraction, now, band.window
   end,
 
   expiresAt = function(band, whole, fraction, at, window)

@@ -7,7 +7,7 @@
  */
 import type { Step } from '../core/algorithm.js'
 import type { Band } from '../core/rule.js'
-import { answer } from './answer.js'
+import { answer, forcedPermits } from './answer.js'
 import { type CellAlgorithm, put } from './cells.js'
 import { exactLimit } from './exact.js'
 import { carriedFraction, refill, ticksUntil } from './level.js'
@@ -38,6 +38,12 @@ export const tokenBucket: CellAlgorithm = {
     const isFull = whole >= band.capacity
     put(next, isFull ? band.capacity : whole, isFull ? 0 : (next[1] as number), now, band.windowTicks)
     return grantedAt <= now || lastRelease <= grantedAt
+  },
+
+  force(cells, start, band, permits, now, next) {
+    putLevel(next, cells, start, band, now)
+    const whole = next[0] as number
+    put(next, whole - forcedPermits(band, permits, whole), next[1] as number, now, band.windowTicks)
   },
 
   expiresAt(cells, start, band) {

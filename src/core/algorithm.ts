@@ -60,6 +60,11 @@ export interface Buckets {
   release?(slot: number, hold: HoldId, now: number): boolean
   /** Extends a hold by the window of the band. Returns false if there is no such hold, or if it has expired. */
   renew?(slot: number, band: Band, hold: HoldId, now: number): boolean
+  /**
+   * Takes permits in any case, and writes the state. A bucket without enough permits goes into debt, by at most its capacity;
+   * what exceeds this is not taken. `step` reports the new state.
+   */
+  force(slot: number, band: Band, permits: number, now: number): void
   /** The tick from which the bucket is equivalent to an unused one. */
   expiresAt(slot: number, band: Band): number
   clear(slot: number): void

@@ -18,6 +18,9 @@ export function durationText(ticks: number): string {
 export const windowText = ({ windowTicks, calendar }: Pick<Band, 'windowTicks' | 'calendar'>): string =>
   calendar === undefined ? durationText(windowTicks) : calendar.unit.toLowerCase()
 
+/** The default of `refillTokens`. A capacity of 0 is never refilled, but arithmetic needs a positive rate. */
+export const defaultRefill = (capacity: number): number => Math.max(1, capacity)
+
 /**
  * The default label of a band, such as `100-per-1h`. That of CONCURRENCY does not contain the capacity: requests in progress
  * must still be counted after the capacity of a rule has changed.
@@ -25,6 +28,6 @@ export const windowText = ({ windowTicks, calendar }: Pick<Band, 'windowTicks' |
 export function bandLabel(band: Omit<Band, 'label'>): string {
   const { algorithm, capacity, refillTokens } = band
   if (algorithm === 'CONCURRENCY') return 'concurrent'
-  const refill = refillTokens === capacity ? '' : `-refill-${refillTokens}`
+  const refill = refillTokens === defaultRefill(capacity) ? '' : `-refill-${refillTokens}`
   return `${capacity}${refill}-per-${windowText(band)}`
 }

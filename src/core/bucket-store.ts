@@ -106,6 +106,8 @@ export interface ChargeResult {
   readonly applied?: readonly Charge[]
   /** True if the result comes from a local cache. The store may be unavailable. */
   readonly fromCache?: boolean
+  /** Set by `ChargeVariants` for PARTIAL: the permits that were taken, or would be taken first. */
+  readonly taken?: number
 }
 
 /** Copies a result, because a store may reuse the original for its next decision. */
@@ -120,6 +122,19 @@ export function copyResult(charges: readonly Charge[], { granted, now, bands, ap
     ...(banned && { banned }),
   }))
   return applied === undefined ? { granted, now, bands: copies } : { granted, now, bands: copies, applied }
+}
+
+/**
+ * How a charge differs from a plain one. `FORCE` takes the permits in any case: buckets without enough permits go into debt, by
+ * at most their capacity. `PARTIAL` takes as many multiples of the rule's `permits` as all bands allow now, at least one.
+ */
+export type ChargeVariant = 'FORCE' | 'PARTIAL'
+
+/** Charges of one key that are forced or partial. */
+export interface ChargeVariants {
+  charge(charge: Charge, variant: ChargeVariant): Promise<ChargeResult>
+  /** As `charge`, for stores that can decide synchronously. The result is valid until the next call. */
+  chargeSync?(charge: Charge, variant: ChargeVariant): ChargeResult
 }
 
 /** Permits to return to every band of a rule. */
@@ -257,6 +272,8 @@ export interface BucketStore {
   readonly leasing?: Leasing | undefined
   /** Set if the store supports the algorithm CONCURRENCY. */
   readonly holds?: HoldStorage | undefined
+  /** Set if the store supports forced and partial charges. */
+  readonly variants?: ChargeVariants | undefined
   /** Set if the store caches rejections in this process. */
   readonly rejectionCache?: RejectionCache | undefined
   /** @deprecated Use `generations`. */

@@ -67,6 +67,8 @@ export interface Decision {
   readonly resetAt: number
   /** How the deciding rule treats requests over the limit. */
   readonly policy: Policy
+  /** Set for a consume with `partial`: the permits that were taken, or 0. */
+  readonly granted?: number
   /** True if the decision was made without the shared store. */
   readonly degraded: boolean
   /** Every band of every matching rule. */

@@ -15,6 +15,7 @@ export const errorCodes = {
   FLUXGATE_IDENTITY_UNCONFIGURED: 'A rule needs a user id or an API key, but no source for it is configured.',
   FLUXGATE_ARGUMENT_INVALID: 'A function was called with an invalid argument.',
   FLUXGATE_RUNTIME_UNSUPPORTED: 'The function needs Node.js and is not available in edge runtimes and browsers.',
+  FLUXGATE_COST_UNKNOWN: 'A check has a cost that no rule of its rule set charges.',
   FLUXGATE_SYNC_UNSUPPORTED: 'consumeSync needs a store that decides synchronously, such as the memory store.',
   FLUXGATE_STORE_FAILED: 'The bucket store returned an error.',
   FLUXGATE_STORE_MISCONFIGURED: 'The bucket store rejects the configured connection, such as a wrong password.',

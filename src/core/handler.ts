@@ -1,13 +1,19 @@
 import type { Decision } from './decision.js'
 import type { RequestContext } from './request-context.js'
+import type { Costs } from './rule.js'
 import type { Departure } from './waiting/waiting-room.js'
 
 /** Options of a single check. */
 export interface CheckOptions {
   /** Default: the configured rule set, else the only one, else the one called `default`. */
   readonly ruleSetId?: string | undefined
-  /** Default 1. Multiplied by the rule's `permits`. */
+  /** Default 1. Multiplied by the rule's `permits`. 0 charges nothing and returns the current state. */
   readonly permits?: number | undefined
+  /**
+   * Further costs by name, such as `{ tokens: 1200 }`. A rule charges the cost that its `cost` names, and does not apply to a
+   * request without it. `requests` means the same as `permits`.
+   */
+  readonly costs?: Costs | undefined
   /** Returns the decision without charging. */
   readonly peek?: boolean | undefined
   /** Refunds a delayed request if it aborts before the request is released. A function is called only for delayed requests. */
@@ -32,7 +38,7 @@ export interface Handler {
    */
   decide?(context: RequestContext, options?: CheckOptions): Decision | Promise<Decision>
   /** Refunds what a check with the same arguments charged. */
-  refund(context: RequestContext, options?: Pick<CheckOptions, 'ruleSetId' | 'permits'>): Promise<void>
+  refund(context: RequestContext, options?: Pick<CheckOptions, 'ruleSetId' | 'permits' | 'costs'>): Promise<void>
   /** Optional: frees the slots of a decision with a `holdId`. Resolves to false if they have expired or were released before. */
   release?(holdId: string): Promise<boolean>
   /** Optional: extends a hold by its `maxHold`, from now. Resolves to false if it has expired or was released. */

@@ -85,6 +85,8 @@ export interface Rule {
   readonly bands: readonly Band[]
   /** The cost of one request in permits. */
   readonly permits: number
+  /** The name of the cost of a request that the rule charges. Default: `requests`. */
+  readonly cost?: string
   /** The treatment of requests over the limit. */
   readonly policy: Policy
   /** Default: the value in the configuration. */
@@ -141,6 +143,12 @@ export interface RuleSet {
 /** The id of the candidate of a rule set. A rule set has at most one. */
 export const candidateIdOf = (ruleSetId: string): string => `${ruleSetId}.candidate`
 
+/** Amounts of a request by name, such as `{ tokens: 1200 }`. */
+export type Costs = Readonly<Record<string, number>>
+
+/** The cost that every request has: its permits. */
+export const requestCost = 'requests'
+
 /** Adds HEAD to GET, because frameworks answer HEAD with the GET handler. */
 export const withHead = (methods: readonly string[]): readonly string[] =>
   methods.includes('GET') && !methods.includes('HEAD') ? [...methods, 'HEAD'] : methods
@@ -160,7 +168,7 @@ export function keyFieldsOf({ limitScope, compositeKeyFields, keyField }: Rule):
 export const countsByPath = (rule: Rule): boolean =>
   keyFieldsOf(rule).some((field) => field === 'PATH' || field.startsWith('path.'))
 
-/** The maximum of capacities and refills, which are integers of at least 1. */
+/** The maximum of capacities, which are integers of at least 0, and of refills, which are at least 1. */
 export const maxCapacity = 1_000_000_000
 /** The maximum capacity of a sliding window log, which keeps an entry per request. */
 export const maxLogCapacity = 100_000

@@ -184,7 +184,10 @@ export class Gate implements FluxGate {
     return (isObserved ? this.#observed : this.#plain).decide(context, options)
   }
 
-  async refund(context: RequestContext, options?: Pick<CheckOptions, 'ruleSetId' | 'permits'>): Promise<void> {
+  async refund(
+    context: RequestContext,
+    options?: Pick<CheckOptions, 'ruleSetId' | 'permits' | 'costs'>,
+  ): Promise<void> {
     this.#assertOpen()
     await this.#handler.refund(context, options)
     if (!this.#candidates.isEmpty) await this.#refundCandidate(context, options)

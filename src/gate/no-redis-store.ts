@@ -11,3 +11,6 @@ export const redisStoreLater: OpenRedis = () => {
     'store must be "memory" or a BucketStore in an edge runtime or browser: Redis needs Node.js. See docs/guide/edge.md.',
   )
 }
+
+/** Takes the place of the export with the same name. */
+export const sharedRedisStoreLater: OpenRedis = redisStoreLater

@@ -1,4 +1,4 @@
-import type { BucketStore } from '../core/bucket-store.js'
+import type { BucketStore, SharedGenerations } from '../core/bucket-store.js'
 import { FluxGateError } from '../core/errors.js'
 import { emitWarning } from '../core/runtime/emit-warning.js'
 import type { RedisStore } from '../stores/redis/redis-store.js'
@@ -12,7 +12,16 @@ import { type OpenRedisStore, redisByAddress } from './redis-by-address.js'
  * The build hides the import from bundlers: otherwise the bundle of every program would contain the Redis code, and every build
  * would need ioredis.
  */
-export const loadRedisStore: OpenRedisStore = (where, options): BucketStore => {
+export const loadRedisStore: OpenRedisStore = (where, options) => loadStore(where, options, false)
+
+/** As `loadRedisStore`, with the generations of rules, for callers that read them before they decide. */
+const loadWithGenerations: OpenRedisStore = (where, options) => loadStore(where, options, true)
+
+function loadStore(
+  where: Parameters<OpenRedisStore>[0],
+  options: Parameters<OpenRedisStore>[1],
+  withGenerations: boolean,
+): BucketStore {
   let store: RedisStore | undefined
   const loading = import('../stores/redis/redis-store.js').then(
     ({ redisStore }) => {
@@ -38,15 +47,47 @@ export const loadRedisStore: OpenRedisStore = (where, options): BucketStore => {
     },
     retire: (group) => store?.retire?.(group),
     close: async () => (await loaded()).close(),
+    variants: { charge: async (charge, variant) => (await loaded()).variants.charge(charge, variant) },
+    generations: withGenerations ? laterGenerations(loading, () => store) : undefined,
     get overrides() {
       return store?.overrides
     },
-    availability: { isBounded: true, probe: async () => (await loaded()).probe() },
+    availability: {
+      isBounded: true,
+      probe: async () => (await loaded()).probe(),
+      ready: async (withinMs) => (await loaded()).ready(withinMs),
+    },
   }
 }
 
+/** The generations of a store that is still loading: unknown until it is loaded. */
+const laterGenerations = (loading: Promise<RedisStore>, store: () => RedisStore | undefined): SharedGenerations => ({
+  get isKnown() {
+    return store()?.generations.isKnown ?? false
+  },
+  of: (ruleSetId, ruleId) => store()?.generations.of(ruleSetId, ruleId) ?? 0,
+  resetRules: async (ruleSetId, ruleIds) => (await loading).generations.resetRules(ruleSetId, ruleIds),
+  watch(onChange) {
+    let stop: (() => void) | undefined
+    let isStopped = false
+    loading.then(
+      ({ generations }) => {
+        if (!isStopped) stop = generations.watch(onChange)
+      },
+      () => {},
+    )
+    return () => {
+      isStopped = true
+      stop?.()
+    }
+  },
+})
+
 /** Opens a Redis store by URI or settings. */
 export const redisStoreLater = redisByAddress(loadRedisStore)
+
+/** As `redisStoreLater`, with the generations of rules. */
+export const sharedRedisStoreLater = redisByAddress(loadWithGenerations)
 
 const moduleMissing = (cause: unknown): FluxGateError =>
   new FluxGateError(

@@ -1,6 +1,7 @@
-import type { BucketStore } from '../core/bucket-store.js'
+import type { BucketStore, Charge } from '../core/bucket-store.js'
 import type { Clock } from '../core/clock.js'
 import { checkContext, checkPermits } from '../core/decision/check-request.js'
+import { checkCosts } from '../core/decision/costs.js'
 import { RateLimiter } from '../core/decision/rate-limiter.js'
 import { MissingKey, type Plan, type Snapshot } from '../core/decision/snapshot.js'
 import { unmeteredDecision } from '../core/decision/unmetered-decision.js'
@@ -11,7 +12,7 @@ import type { ExplainOptions, Explanation } from '../core/explain/explanation.js
 import type { CheckOptions, Handler } from '../core/handler.js'
 import { HoldingLimiter } from '../core/holds/holding-limiter.js'
 import type { RequestContext } from '../core/request-context.js'
-import type { OnStoreFailure } from '../core/rule.js'
+import type { Costs, OnStoreFailure } from '../core/rule.js'
 import type { WaitingRoom } from '../core/waiting/waiting-room.js'
 import { quoted } from '../validation/issues.js'
 import { nameHint } from '../validation/nearest.js'
@@ -59,6 +60,12 @@ const contextFields: readonly string[] = [
 /** The default of `limit` of `explain`. */
 const defaultExplained = 1_000
 
+const noCosts: Costs = Object.freeze({})
+
+/** True if nothing is charged, so that the decision only returns the current state. */
+const isFree = (permits: number, charges: readonly Charge[]): boolean =>
+  permits === 0 && charges.every((charge) => charge.permits === 0)
+
 const noOptions: CheckOptions = Object.freeze({})
 
 /** Decides in this process: one rule snapshot, one call to the store, and a fallback while the store fails. */
@@ -93,14 +100,20 @@ export class StandaloneHandler implements Handler {
     const plan = this.#planOf(options.ruleSetId)
     if (plan === undefined) return this.#noRuleSet(options.ruleSetId)
     const { id: ruleSetId } = plan.ruleSet
-    const permits = options.permits === undefined ? 1 : checkPermits(options.permits)
-    const charges = plan.charges(checkContext(context), permits)
+    const given = options.permits === undefined ? undefined : checkPermits(options.permits)
+    const { permits, costs } =
+      options.costs == null ? { permits: given ?? 1, costs: undefined } : checkCosts(options.costs, given, plan.costs)
+    const charges = plan.charges(checkContext(context), permits, costs)
     // A misspelt field shows as a missing one. Contexts of middleware have both.
     if (context.clientIp == null || context.path == null) this.#warnOfUnknownFields(context)
     if (charges instanceof MissingKey)
       return unmeteredDecision(false, 'MISSING_KEY', this.#now(), { ruleSetId, ruleId: charges.rule.id })
     if (charges.length === 0) return this.#notCovered('NO_RULE', ruleSetId)
-    return (plan.takesHolds ? this.#holding : this.#limiter).decide(ruleSetId, charges, options)
+    return (plan.takesHolds ? this.#holding : this.#limiter).decide(
+      ruleSetId,
+      charges,
+      isFree(permits, charges) ? { ...options, peek: true } : options,
+    )
   }
 
   release(holdId: string): Promise<boolean> {
@@ -130,9 +143,15 @@ export class StandaloneHandler implements Handler {
     return explainPlan(plan, checkContext(context), { decide, maxOthers, limiter: this.#limiter })
   }
 
-  async refund(context: RequestContext, options: Pick<CheckOptions, 'ruleSetId' | 'permits'> = {}): Promise<void> {
-    const permits = checkPermits(options.permits ?? 1)
-    const charges = this.#planOf(options.ruleSetId)?.charges(checkContext(context), permits) ?? []
+  async refund(
+    context: RequestContext,
+    options: Pick<CheckOptions, 'ruleSetId' | 'permits' | 'costs'> = {},
+  ): Promise<void> {
+    const given = options.permits === undefined ? undefined : checkPermits(options.permits)
+    const plan = this.#planOf(options.ruleSetId)
+    if (plan === undefined) return
+    const { permits, costs } = checkCosts(options.costs ?? noCosts, given, plan.costs)
+    const charges = plan.charges(checkContext(context), permits, costs)
     if (charges instanceof MissingKey) return
     await this.#limiter.refund(charges.map(({ group, key, permits }) => ({ group, key, permits })))
   }

@@ -56,7 +56,9 @@ export class StoreFailurePolicy implements StoreFailureFallback {
     const local = charges.filter((charge) => policyOf(charge) === 'LOCAL')
     if (local.length === 0) return unmeteredDecision(true, 'STORE_FAILURE', now, details)
     const localCharges = local.map((charge) => ({ ...charge, group: this.#shareOf(this.#groupOf(charge)) }))
-    return this.#local.decide(ruleSetId, localCharges, options) as Decision
+    if (options.variant === undefined) return this.#local.decide(ruleSetId, localCharges, options) as Decision
+    // Variants are charges of a single rule.
+    return this.#local.decideVariant(ruleSetId, localCharges[0] as Charge, options.variant, options) as Decision
   }
 
   #localHolds(): HoldStorage {
@@ -99,6 +101,7 @@ function reportingOverrides(store: BucketStore): BucketStore {
       },
     }),
     holds: store.holds,
+    variants: store.variants,
     refund: (refunds) => store.refund(refunds),
     reset: (group, key) => store.reset(group, key),
     close: () => store.close(),
@@ -107,7 +110,7 @@ function reportingOverrides(store: BucketStore): BucketStore {
 
 /** Scales a band, rounded down. If less than one token would be refilled per window, the window is extended instead. */
 function scaledBand({ spent, ...band }: Band, share: number): Band {
-  const capacity = Math.max(1, Math.floor(band.capacity * share))
+  const capacity = band.capacity === 0 ? 0 : Math.max(1, Math.floor(band.capacity * share))
   const refillTokens = band.refillTokens * share
   const scaledBalance = spent && { spent: { ...spent, permits: Math.min(capacity, Math.ceil(spent.permits * share)) } }
   if (refillTokens >= 1) return { ...band, ...scaledBalance, capacity, refillTokens: Math.floor(refillTokens) }

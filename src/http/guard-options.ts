@@ -2,6 +2,7 @@ import type { Clock } from '../core/clock.js'
 import type { Decision } from '../core/decision.js'
 import type { CheckOptions } from '../core/handler.js'
 import type { RequestContext } from '../core/request-context.js'
+import type { Costs } from '../core/rule.js'
 import type { WarningLogger } from '../validation/warnings.js'
 import type { ClientIpOptions } from './client-ip/client-ip.js'
 import type { PathFilterOptions } from './path-filter.js'
@@ -38,6 +39,8 @@ export interface GuardOptions<Native = unknown, Reply = unknown> extends ClientI
   readonly key?: ((request: Native) => Awaitable<string | undefined>) | undefined
   /** The cost of a request, multiplied by the rule's `permits`. Requests for which a function returns 0 are not counted. Default 1. */
   readonly permits?: number | ((request: Native) => Awaitable<number>) | undefined
+  /** Returns further costs of a request by name, such as `{ tokens: 1200 }`, for rules with `cost`. */
+  readonly costs?: ((request: Native) => Awaitable<Costs | undefined>) | undefined
   /** Returns true for requests that are neither limited nor counted. */
   readonly skip?: ((request: Native) => Awaitable<boolean>) | undefined
   /**
@@ -81,4 +84,4 @@ export type ContextCustomizer<Native = unknown> = (
 ) => RequestContext | undefined | Promise<RequestContext | undefined>
 
 /** Options that a route may set for its own requests. */
-export type GuardOverrides = Pick<CheckOptions, 'ruleSetId' | 'permits'>
+export type GuardOverrides = Pick<CheckOptions, 'ruleSetId' | 'permits' | 'costs'>

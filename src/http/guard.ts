@@ -69,8 +69,8 @@ export class Guard<Native = unknown, Reply = unknown> {
     this.#userIdHeader = options.userIdHeader?.toLowerCase()
     this.#apiKeyHeader = options.apiKeyHeader?.toLowerCase()
     this.#headers = new RateLimitHeaders(options.headers ?? 'both')
-    const { skip, customize, key, permits, statusCode, message, onRejected } = options
-    this.#hasHooks = isAnyGiven(skip, customize, key) || typeof permits === 'function'
+    const { skip, customize, key, costs, permits, statusCode, message, onRejected } = options
+    this.#hasHooks = isAnyGiven(skip, customize, key, costs) || typeof permits === 'function'
     this.#hasOwnRejection = isAnyGiven(statusCode, message, onRejected)
     this.#clock = options.clock ?? systemClock
   }
@@ -122,8 +122,11 @@ export class Guard<Native = unknown, Reply = unknown> {
     const keyed = key === undefined ? customized : { ...customized, key: (await key(native)) ?? '' }
     const { permits = this.#options.permits } = overrides ?? noOverrides
     const cost = typeof permits === 'function' ? await permits(native) : permits
-    if (cost === 0) return uncounted
-    return request.isAborted?.() ? aborted : this.#decide(keyed, request, native, { ...overrides, permits: cost })
+    const costs = await this.#options.costs?.(native)
+    if (cost === 0 && costs === undefined) return uncounted
+    return request.isAborted?.()
+      ? aborted
+      : this.#decide(keyed, request, native, { ...overrides, permits: cost, costs })
   }
 
   #decide(
@@ -135,7 +138,7 @@ export class Guard<Native = unknown, Reply = unknown> {
     if (this.#held.isClosed) return closing()
     const { ruleSetId = this.#options.ruleSetId, permits = this.#options.permits } = overrides ?? noOverrides
     // `permits` is a number here: a function was called before.
-    const held = new HeldRequest(this.#held, request, ruleSetId, permits as number | undefined)
+    const held = new HeldRequest(this.#held, request, ruleSetId, permits as number | undefined, overrides?.costs)
     const handler = this.#handler
     if (handler.decide === undefined)
       return this.#finish(handler.check(context, held.asOptions()), held, context, native)
@@ -204,10 +207,14 @@ export class Guard<Native = unknown, Reply = unknown> {
    * Refunds the charge of a request that does not count. A degraded decision was not charged to the store. If the refund fails,
    * the permits return by refill: there is no response left that could report the error.
    */
-  async #refund({ degraded }: Decision, { ruleSetId, permits }: HeldRequest, context: RequestContext): Promise<void> {
+  async #refund(
+    { degraded }: Decision,
+    { ruleSetId, permits, costs }: HeldRequest,
+    context: RequestContext,
+  ): Promise<void> {
     if (degraded) return
     try {
-      await this.#handler.refund(context, { ruleSetId, permits })
+      await this.#handler.refund(context, { ruleSetId, permits, costs })
     } catch {}
   }
 

@@ -1,5 +1,6 @@
 import { type Clock, schedule } from '../core/clock.js'
 import type { CheckOptions } from '../core/handler.js'
+import type { Costs } from '../core/rule.js'
 import type { Departure } from '../core/waiting/waiting-room.js'
 import type { EdgeRequest } from './edge-request.js'
 
@@ -12,6 +13,7 @@ export class HeldRequest implements CheckOptions {
   readonly request: EdgeRequest
   readonly ruleSetId: string | undefined
   readonly permits: number | undefined
+  readonly costs: Costs | undefined
   /** The store's time of the decision in epoch milliseconds; undefined if the handler does not report it. */
   decidedAt: number | undefined = undefined
   /** Resolves when the request leaves the waiting room of the handler; undefined if it has not entered one. */
@@ -21,11 +23,18 @@ export class HeldRequest implements CheckOptions {
   /** True once the guard has closed. */
   isClosed = false
 
-  constructor(group: HeldRequests, request: EdgeRequest, ruleSetId: string | undefined, permits: number | undefined) {
+  constructor(
+    group: HeldRequests,
+    request: EdgeRequest,
+    ruleSetId: string | undefined,
+    permits: number | undefined,
+    costs?: Costs,
+  ) {
     this.group = group
     this.request = request
     this.ruleSetId = ruleSetId
     this.permits = permits
+    this.costs = costs
   }
 
   onDecided(atMs: number): void {
@@ -56,6 +65,7 @@ export class HeldRequest implements CheckOptions {
     return {
       ruleSetId: this.ruleSetId,
       permits: this.permits,
+      costs: this.costs,
       signal: () => this.signal(),
       onDecided: (atMs) => this.onDecided(atMs),
       onEnter: () => this.onEnter(),

@@ -5,6 +5,7 @@ import {
   type BucketStore,
   type Charge,
   type ChargeResult,
+  type ChargeVariant,
   copyResult,
   type Refund,
 } from '../core/bucket-store.js'
@@ -33,7 +34,7 @@ export interface Comparison extends BandChoice {
 
 /**
  * Runs one random history on the store and on the reference models, and asserts that they agree in every field of every
- * result. A history contains charges, peeks, refunds, releases, renewals, resets, edits, pauses from a microsecond to months, and clock steps back.
+ * result. A history contains charges, peeks, forced and partial charges, refunds, releases, renewals, resets, edits, pauses from a microsecond to months, and clock steps back.
  */
 export async function compareWithModel(
   create: (clock: Clock) => BucketStore | Promise<BucketStore>,
@@ -58,6 +59,8 @@ export async function compareWithModel(
   let granted: Refund[] = []
   /** Holds that were taken; some have been released or have expired. */
   let held: Hold[][] = []
+  // A generator of their own, so that other steps do not depend on whether the store supports variants.
+  const variants = seededRandom(seed ^ 0x5eed)
   try {
     for (let step = 0; step < steps; step++) {
       const where = `seed ${seed}, step ${step}`
@@ -93,6 +96,10 @@ export async function compareWithModel(
         const expected = await act(model)
         assert.equal(await act(store), expected, `${where}: ${JSON.stringify({ kind, holds })}`)
         if (random() < 0.7) held.splice(index, 1)
+      } else if (store.variants !== undefined && variants() < 0.15) {
+        const [first] = charges as [Charge]
+        if (!first.group.takesHolds)
+          await compareVariant(store, model, first, variants() < 0.5 ? 'FORCE' : 'PARTIAL', where)
       } else {
         const peek = kind < 0.24
         const expected = await model.charge(charges, peek)
@@ -110,6 +117,18 @@ export async function compareWithModel(
   } finally {
     await store.close()
   }
+}
+
+async function compareVariant(
+  store: BucketStore,
+  model: BucketStore,
+  given: Charge,
+  variant: ChargeVariant,
+  where: string,
+): Promise<void> {
+  const charge = { ...given, maxWaitTicks: 0 }
+  const expected = await model.variants?.charge(charge, variant)
+  assert.deepEqual(await store.variants?.charge(charge, variant), expected, `${where}: ${variant}`)
 }
 
 async function both(one: BucketStore, other: BucketStore, act: (store: BucketStore) => Promise<void>): Promise<void> {

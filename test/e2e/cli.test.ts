@@ -24,7 +24,7 @@ beforeAll(() => {
   writeFileSync(file('two-sets.json'), '[{"id":"a","rules":[]},{"id":"b","rules":[]}]')
   writeFileSync(
     file('wrong.yaml'),
-    'ruleSets: [{ id: x, rules: [{ id: a, bandz: 3 }, { id: a, bands: [{ capacity: 0, window: 1m }] }] }]',
+    'ruleSets: [{ id: x, rules: [{ id: a, bandz: 3 }, { id: a, bands: [{ capacity: -1, window: 1m }] }] }]',
   )
   writeFileSync(file('access.log'), [0, 1, 2, 3].map((second) => logLine(second)).join('\n'))
   writeFileSync(file('page.html'), '<html>\n<body>\n</body>\n')
@@ -189,7 +189,7 @@ describe('fluxgate rules validate', () => {
     expect(stdout).toBe('✓ rules.yaml: 1 rule set, 3 rules\n')
     expect(stderr.trimEnd().split('\n')).toHaveLength(4)
     expect(stderr).toMatch(
-      /✗ wrong\.yaml: ruleSets\[0\]\.rules\[1\]\.bands\[0\]\.capacity: must be .*; received 0 \(line \d+, column \d+\)/,
+      /✗ wrong\.yaml: ruleSets\[0\]\.rules\[1\]\.bands\[0\]\.capacity: must be .*; received -1 \(line \d+, column \d+\)/,
     )
   })
 

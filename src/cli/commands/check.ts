@@ -1,6 +1,7 @@
-import { Command, Option } from 'commander'
+import { Command, InvalidArgumentError, Option } from 'commander'
 import type { Decision } from '../../core/decision.js'
 import { omitUndefined } from '../../core/omit-undefined.js'
+import type { Costs } from '../../core/rule.js'
 import { exitStatus } from '../exit-status.js'
 import { withLocalGate } from '../local-gate.js'
 import { wholeNumber } from '../options/option-values.js'
@@ -15,6 +16,7 @@ interface CheckCommandOptions extends RequestOptions {
   readonly server?: string
   readonly ruleSet?: string
   readonly permits?: number
+  readonly cost?: Costs
   readonly peek?: true
   readonly repeat?: number
   readonly json?: true
@@ -49,12 +51,22 @@ export function checkCommand(): Command {
     )
     .addOption(ruleSetOption())
   return withRequestOptions(command)
-    .addOption(new Option('--permits <n>', 'permits to request (default: 1)').argParser(wholeNumber(1, 1e9)))
+    .addOption(new Option('--permits <n>', 'permits to request (default: 1)').argParser(wholeNumber(0, 1e9)))
+    .addOption(
+      new Option('--cost <name=amount>', 'a further cost, such as tokens=1200; may be repeated').argParser(addCost),
+    )
     .option('--peek', 'decide without charging')
     .addOption(new Option('--repeat <n>', 'decide n times and print the last decision').argParser(wholeNumber(1, 1e6)))
     .option('--json', 'with --repeat, print all decisions as a list')
     .addHelpText('after', examples)
     .action(check)
+}
+
+/** Adds an amount such as `tokens=1200` to the costs before it. */
+function addCost(text: string, before: Costs = {}): Costs {
+  const [, name = '', amount = ''] = /^([A-Za-z0-9._:-]{1,128})=(\d{1,10})$/.exec(text) ?? []
+  if (name === '') throw new InvalidArgumentError('It must be a name and an integer, such as tokens=1200.')
+  return { ...before, [name]: Number(amount) }
 }
 
 async function check(options: CheckCommandOptions): Promise<void> {
@@ -65,19 +77,19 @@ async function check(options: CheckCommandOptions): Promise<void> {
 }
 
 function decideLocally(options: CheckCommandOptions): Promise<Decision[]> {
-  const { permits, peek } = options
+  const { permits, cost: costs, peek } = options
   return withLocalGate(options, async (gate, ruleSetId) => {
     const decisions: Decision[] = []
     for (let i = 0; i < (options.repeat ?? 1); i++)
-      decisions.push(await gate.check(contextOf(options), { ruleSetId, permits, peek }))
+      decisions.push(await gate.check(contextOf(options), { ruleSetId, permits, costs, peek }))
     return decisions
   })
 }
 
 async function askServer(options: CheckCommandOptions, url: string): Promise<Decision[]> {
   const client = serverClient(url, ['FLUXGATE_CHECK_TOKEN', 'FLUXGATE_ADMIN_TOKEN'])
-  const { ruleSet: ruleSetId, permits, peek } = options
-  const body = { ...contextOf(options), ...omitUndefined({ ruleSetId, permits, peek }) }
+  const { ruleSet: ruleSetId, permits, cost: costs, peek } = options
+  const body = { ...contextOf(options), ...omitUndefined({ ruleSetId, permits, costs, peek }) }
   const decisions: Decision[] = []
   for (let i = 0; i < (options.repeat ?? 1); i++)
     decisions.push((await client.request('POST', '/api/ratelimit/check', { body })).body as Decision)

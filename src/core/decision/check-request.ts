@@ -25,10 +25,11 @@ export function checkHeaders(headers: NonNullable<RequestContext['headers']>): v
     )
 }
 
+/** 0 permits read the current state. */
 export function checkPermits(permits: number): number {
-  if (Number.isInteger(permits) && permits >= 1 && permits <= maxCapacity) return permits
+  if (Number.isInteger(permits) && permits >= 0 && permits <= maxCapacity) return permits
   const received = typeof permits === 'number' ? permits : typeof permits
-  throw invalid(`permits must be an integer from 1 to ${maxCapacity}; received ${received}.`)
+  throw invalid(`permits must be an integer from 0 to ${maxCapacity}; received ${received}.`)
 }
 
 export function checkKey(key: string): string {

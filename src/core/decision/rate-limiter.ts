@@ -4,6 +4,7 @@ import {
   type BucketStore,
   type Charge,
   type ChargeResult,
+  type ChargeVariant,
   copyResult,
   type Refund,
 } from '../bucket-store.js'
@@ -17,12 +18,16 @@ import { rejectForFullRoom } from '../waiting/full-room.js'
 import type { Slot } from '../waiting/slot.js'
 import type { WaitingRoom } from '../waiting/waiting-room.js'
 import { composeDecision } from './compose-decision.js'
+import { composeVariant, variantUnsupported } from './variant-decision.js'
 
 /**
  * The options of a check that remain once its charges are known. Results are pooled, so `onDecided` runs last: it may start
  * another decision. A request with `onLeave` waits in order of arrival.
  */
-export type DecideOptions = Omit<CheckOptions, 'ruleSetId' | 'permits'>
+export interface DecideOptions extends Omit<CheckOptions, 'ruleSetId' | 'permits' | 'costs'> {
+  /** Set for a charge that is forced or partial. */
+  readonly variant?: ChargeVariant | undefined
+}
 
 /** Decides while the store fails. */
 export interface StoreFailureFallback {
@@ -83,6 +88,36 @@ export class RateLimiter {
     if (typeof options.signal === 'object') options.signal.throwIfAborted()
     if (isHeld(charges, options) && this.#room.isFull) return this.#decideWithoutRoom(ruleSetId, charges, options)
     return this.#complete(ruleSetId, charges, store.chargeSync(charges, options.peek === true), options)
+  }
+
+  /** Decides about a forced or partial charge of one rule. It never waits. Returns at once if the store is synchronous. */
+  decideVariant(
+    ruleSetId: string | null,
+    given: Charge,
+    variant: ChargeVariant,
+    options: DecideOptions = noOptions,
+  ): Decision | Promise<Decision> {
+    const { variants } = this.#store
+    if (variants === undefined) throw variantUnsupported(variant)
+    const charge = withoutWaiting(given)
+    const compose = (result: ChargeResult): Decision => {
+      const decision = composeVariant(ruleSetId, charge, variant, result, this.#degraded)
+      options.onDecided?.(result.now / ticksPerMs)
+      return decision
+    }
+    if (variants.chargeSync !== undefined) return compose(variants.chargeSync(charge, variant))
+    const { fallback, onStoreAnswer, onStoreError } = this.#options
+    return variants.charge(charge, variant).then(
+      (result) => {
+        onStoreAnswer?.()
+        return compose(result)
+      },
+      (error: unknown) => {
+        if (fallback === undefined) throw error
+        if (isStoreFailure(error)) onStoreError?.(error)
+        return fallback.decide(ruleSetId, [charge], { ...options, variant })
+      },
+    )
   }
 
   async #decideRemotely(

@@ -6,9 +6,10 @@ import type { PathVariables } from '../matching/paths/path-pattern.js'
 import type { Match } from '../matching/rule-leaf.js'
 import { isForEveryRequest, matcherSteps, rankedRules } from '../matching/rule-matcher.js'
 import type { MatchedContext, RequestContext } from '../request-context.js'
-import { countsByPath, type Rule, type RuleSet, resetsOnChange } from '../rule.js'
+import { type Costs, countsByPath, type Rule, type RuleSet, requestCost, resetsOnChange } from '../rule.js'
 import { sha256 } from '../runtime/sha256.js'
-import { eachInSteps, finish, mapInSteps, type Steps } from '../scheduling/steps.js'
+import { eachInSteps, finish, manyPerStep, mapInSteps, type Steps } from '../scheduling/steps.js'
+import { costOf } from './costs.js'
 import { compileIsShadow, type IsShadow } from './gradual-enforcement.js'
 
 /** Options of `compileSnapshot`. */
@@ -40,7 +41,9 @@ export interface Plan {
   /** True if a rule has a band of the algorithm CONCURRENCY, so that its decisions may take holds. */
   readonly takesHolds: boolean
   /** The charges of a request, one per rule that applies; or the rule that rejects it because its identity is missing. */
-  charges(context: RequestContext, permits: number): readonly Charge[] | MissingKey
+  charges(context: RequestContext, permits: number, costs?: Costs): readonly Charge[] | MissingKey
+  /** The names of the costs that the rules charge. */
+  readonly costs: ReadonlySet<string>
 }
 
 export interface CompiledRule {
@@ -89,21 +92,26 @@ function* planSteps(ruleSet: RuleSet, options: SnapshotOptions): Steps<Plan> {
   const [only] = byRank
   const isSingle = only !== undefined && byRank.length === 1 && isForEveryRequest(only.rule) && !countsByPath(only.rule)
   const charges = isSingle ? singleCharges(only) : yield* matchedCharges(ruleSet, ranked, byRank)
+  const costs = new Set<string>()
+  yield* eachInSteps(ruleSet.rules, ({ cost = requestCost }) => costs.add(cost), manyPerStep)
   const takesHolds = byRank.some(({ group }) => group.takesHolds)
-  return { ruleSet, rules, takesHolds, charges }
+  return { ruleSet, rules, takesHolds, charges, costs }
 }
 
 /** For a single rule that applies to every request: there is nothing to match. */
 function singleCharges({ rule, keyOf, charge, isShadow }: CompiledRule): Plan['charges'] {
   const { group, maxWaitTicks, policy, shadow } = charge
   const isGlobal = rule.limitScope === 'GLOBAL'
-  return (context, permits) => {
+  const { cost } = rule
+  return (context, permits, costs) => {
+    const amount = cost === undefined ? permits : costOf(costs, cost)
+    if (amount === undefined) return none
     const { key: given } = context
     const key = (given == null || isGlobal ? keyOf(context) : given || undefined) ?? missingKey(rule, isShadow)
     if (key === undefined) return none
     if (key === denied) return new MissingKey(rule)
     const isShadowCharge = isShadow === undefined ? shadow : isShadow(key)
-    return [{ group, key, permits: permits * rule.permits, maxWaitTicks, policy, shadow: isShadowCharge }]
+    return [{ group, key, permits: amount * rule.permits, maxWaitTicks, policy, shadow: isShadowCharge }]
   }
 }
 
@@ -115,7 +123,13 @@ function* matchedCharges(
   const matcher = yield* matcherSteps(ranked, caseSensitive === true)
   const onlyFirst = strategy === 'first'
 
-  const chargesFor = (context: RequestContext, permits: number, path: string, reading?: string) => {
+  const chargesFor = (
+    context: RequestContext,
+    permits: number,
+    costs: Costs | undefined,
+    path: string,
+    reading?: string,
+  ) => {
     const { key: given } = context
     const matches = matcher.match(context, path)
     if (matches.length === 0) return none
@@ -123,6 +137,8 @@ function* matchedCharges(
     for (let i = 0; i < matches.length; i++) {
       const { rule, rank, pathVariables } = matches[i] as Match
       const { keyOf, charge, isShadow } = byRank[rank] as CompiledRule
+      const amount = rule.cost === undefined ? permits : costOf(costs, rule.cost)
+      if (amount === undefined) continue
       const isPlainMatch = pathVariables === undefined && reading === undefined
       const matched = isPlainMatch ? context : matchedContext(context, pathVariables, reading)
       const isGiven = given != null && rule.limitScope !== 'GLOBAL'
@@ -132,7 +148,7 @@ function* matchedCharges(
       // Lists all members, because V8 reads objects that were created by spreading slowly.
       const { group, maxWaitTicks, policy } = charge
       const shadow = isShadow === undefined ? charge.shadow : isShadow(key)
-      const charged = { group, key, permits: permits * rule.permits, maxWaitTicks, policy, shadow }
+      const charged = { group, key, permits: amount * rule.permits, maxWaitTicks, policy, shadow }
       // Most requests have one charge. Pushing it to an empty array would allocate room for 17.
       if (charges.length === 0) charges = [charged]
       else charges.push(charged)
@@ -142,10 +158,10 @@ function* matchedCharges(
     return charges
   }
 
-  return (context, permits) => {
+  return (context, permits, costs) => {
     const path = matcher.interpretPath(context)
-    if (typeof path === 'string') return chargesFor(context, permits, path)
-    return mergeCharges(path, (reading) => chargesFor(context, permits, reading, reading))
+    if (typeof path === 'string') return chargesFor(context, permits, costs, path)
+    return mergeCharges(path, (reading) => chargesFor(context, permits, costs, reading, reading))
   }
 }
 

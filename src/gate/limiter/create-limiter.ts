@@ -1,8 +1,8 @@
 import type { BucketStore, Charge } from '../../core/bucket-store.js'
 import { type Clock, checkClock, systemClock, ticks, ticksPerMs } from '../../core/clock.js'
 import { checkPermits, keyInvalid } from '../../core/decision/check-request.js'
-import { RateLimiter } from '../../core/decision/rate-limiter.js'
-import { compileRule, maxWaitTicksOf } from '../../core/decision/snapshot.js'
+import { type DecideOptions, RateLimiter } from '../../core/decision/rate-limiter.js'
+import { maxWaitTicksOf } from '../../core/decision/snapshot.js'
 import type { Decision } from '../../core/decision.js'
 import { FluxGateError } from '../../core/errors.js'
 import { HoldingLimiter } from '../../core/holds/holding-limiter.js'
@@ -22,8 +22,11 @@ import type { Kind } from '../../validation/kind.js'
 import { abortSignal, anyValue } from '../../validation/kinds.js'
 import { checkArgument } from '../../validation/options.js'
 import { object } from '../../validation/structures.js'
+import { requireGenerations } from '../generations/require-generations.js'
 import { boundedStore, isStore, openStore } from '../open-store.js'
-import { redisStoreLater } from '../redis-store-later.js'
+import { sharedRedisStoreLater } from '../redis-store-later.js'
+import { type ConsumeOptions, checkConsumeOptions } from './consume-options.js'
+import { RuleBuckets, ruleSetId } from './rule-buckets.js'
 
 /** Options of `createLimiter`: the fields of a rule, plus the store, the clock and the size of the waiting room. */
 export type LimiterOptions = SingleRuleInput & {
@@ -47,16 +50,23 @@ export interface WaitOptions {
 
 /** A limiter for a single rule, addressed by key. `permits` defaults to 1 in all methods. */
 export interface Limiter {
-  /** Takes permits if they are available. A rejection is a decision with `allowed: false`, never an error. */
-  consume(key: string, permits?: number): Promise<Decision>
+  /**
+   * Takes permits if they are available. A rejection is a decision with `allowed: false`, never an error. 0 permits change
+   * nothing and return the current state.
+   */
+  consume(key: string, permits?: number | ConsumeOptions): Promise<Decision>
   /** Like `consume`, but synchronous. Throws unless the store is in memory. */
-  consumeSync(key: string, permits?: number): Decision
+  consumeSync(key: string, permits?: number | ConsumeOptions): Decision
+  /** Returns the current state of a key, as `consume(key, 0)` does. An unknown key has full buckets. */
+  state(key: string): Promise<Decision>
   /** Returns the decision that `consume` would make now, and charges nothing. */
   peek(key: string, permits?: number): Promise<Decision>
   /** Returns permits to a key, never above its capacity. */
   refund(key: string, permits?: number): Promise<void>
   /** Resets a key, so that its buckets are full. */
   reset(key: string): Promise<void>
+  /** Resets all keys of the limiter. Other processes with the same store notice it within a second. */
+  resetAll(): Promise<void>
   /**
    * Waits until the permits are available, in the order of the calls; `delayMs` is the actual wait. Resolves at once with a
    * rejection if the wait would exceed `maxWaitMs`. An abort refunds the permits and rejects with the signal's reason.
@@ -89,7 +99,7 @@ export type RunResult<T> =
   /** The request was rejected, and the function was not called. */
   | { readonly decision: Decision; readonly ran: false }
 
-const ruleSetId = 'limiter'
+const peeking: DecideOptions = Object.freeze({ peek: true })
 
 /** `permits` and `maxWaitMs` are validated where they are used. */
 const waitKind: Kind<WaitOptions> = object(
@@ -114,23 +124,21 @@ export function createLimiter(options: LimiterOptions): Limiter {
     ...document
   } = options ?? {}
   const room = new WaitingRoom(checkRange('maxConcurrentWaits', maxConcurrentWaits, 0), checkClock(clock))
-  const {
-    rule,
-    charge: ruleCharge,
-    isShadow,
-  } = compileRule(ruleSetId, parseRule(document), {
-    maxWaitMs: defaultMaxWaitMs,
-    resetBucketsOnReload: true,
-    resets: () => 0,
-  })
-  const { group, maxWaitTicks, policy, shadow } = ruleCharge
+  const rule = parseRule(document)
   // Opened last: if a later step threw, the store would never be closed.
-  const store = boundedStore(openStore(storeOption, { clock, openRedis: redisStoreLater }))
+  const store = boundedStore(openStore(storeOption, { clock, openRedis: sharedRedisStoreLater }))
   const fallback = new StoreFailurePolicy({ store, localStore: memoryStore({ clock }), room, clock, localShare: 1 })
-  const rates = new RateLimiter(store, room, { fallback })
-  const groupOf = () => group
+  const buckets = new RuleBuckets(rule, store)
+  const { isShadow } = buckets
+  const { maxWaitTicks, policy, shadow } = buckets.charge
+  const { generations } = store
+  const rates = new RateLimiter(generations === undefined ? store : requireGenerations(store, generations), room, {
+    fallback,
+  })
+  const groupOf = () => buckets.charge.group
   const holding = new HoldingLimiter(rates, { store, localHolds: fallback.holds, room, clock, groupOf })
-  const limiter = group.takesHolds ? holding : rates
+  const { takesHolds } = buckets.charge.group
+  const limiter = takesHolds ? holding : rates
   let closed = false
 
   /** Validates the arguments. Returns the permits to take. */
@@ -140,7 +148,8 @@ export function createLimiter(options: LimiterOptions): Limiter {
     return permits === 1 ? rule.permits : checkPermits(permits) * rule.permits
   }
 
-  const chargeOf = (key: string, permits: number): Charge => {
+  const chargeOf = (key: string, permits: number, bands?: unknown): Charge => {
+    const group = bands === undefined ? buckets.charge.group : buckets.withBands(bands)
     return {
       group,
       key,
@@ -151,34 +160,63 @@ export function createLimiter(options: LimiterOptions): Limiter {
     }
   }
 
+  const decideWith = (key: string, options: ConsumeOptions): Decision | Promise<Decision> => {
+    const { variant } = checkConsumeOptions(options)
+    if (takesHolds && (variant ?? options.bands) !== undefined) throw notForHolds()
+    if (variant === 'PARTIAL' && buckets.charge.group.ban !== undefined) throw notForBans()
+    const charge = chargeOf(key, options.permits ?? 1, options.bands)
+    if (charge.permits === 0) return limiter.decide(ruleSetId, [charge], peeking)
+    return variant === undefined ? limiter.decide(ruleSetId, [charge]) : rates.decideVariant(ruleSetId, charge, variant)
+  }
+
+  const decide = (key: string, permits: number): Decision | Promise<Decision> =>
+    limiter.decide(ruleSetId, [chargeOf(key, permits)], permits === 0 ? peeking : undefined)
+
   // Synchronous calls share one charge, which no store keeps. Saves 9 % of the CPU time of `consumeSync` with a single key.
-  const shared = { group, key: '', permits: 0, maxWaitTicks, policy, shadow }
+  const shared = { group: buckets.charge.group, key: '', permits: 0, maxWaitTicks, policy, shadow }
   const sharedCharges: readonly Charge[] = [shared]
   // A synchronous call cannot wait for a slot.
-  const syncOptions = group.takesHolds ? { waitForSlot: false } : undefined
+  const syncOptions = takesHolds ? { waitForSlot: false } : undefined
 
   return {
     consumeSync(key, permits = 1) {
       if (store.chargeSync === undefined) throw syncUnsupported()
+      if (typeof permits === 'object') return decideWith(key, permits) as Decision
+      if (permits === 0) return decide(key, 0) as Decision
       shared.permits = checkedPermits(key, permits)
       shared.key = key
       if (isShadow !== undefined) shared.shadow = isShadow(key)
       return limiter.decide(ruleSetId, sharedCharges, syncOptions) as Decision
     },
     async consume(key, permits = 1) {
-      return limiter.decide(ruleSetId, [chargeOf(key, permits)])
+      if (!buckets.isOpen) await buckets.open()
+      return typeof permits === 'object' ? decideWith(key, permits) : decide(key, permits)
+    },
+    async state(key) {
+      if (!buckets.isOpen) await buckets.open()
+      return decide(key, 0)
     },
     async peek(key, permits = 1) {
-      return limiter.decide(ruleSetId, [chargeOf(key, permits)], { peek: true })
+      if (!buckets.isOpen) await buckets.open()
+      return limiter.decide(ruleSetId, [chargeOf(key, permits)], peeking)
     },
     async refund(key, permits = 1) {
+      if (!buckets.isOpen) await buckets.open()
       await rates.refund([chargeOf(key, permits)])
     },
     async reset(key) {
+      if (!buckets.isOpen) await buckets.open()
       await store.reset(chargeOf(key, 1).group, key)
     },
+    async resetAll() {
+      if (closed) throw limiterClosed()
+      if (!buckets.isOpen) await buckets.open()
+      await buckets.resetAll()
+    },
     async wait(key, options = {}) {
+      if (!buckets.isOpen) await buckets.open()
       const { permits = 1, maxWaitMs, signal } = checkArgument('options', options, waitKind)
+      if (permits === 0) return decide(key, 0)
       const longest = maxWaitMs ?? rule.maxWaitMs ?? defaultMaxWaitMs
       const charge: Charge = {
         ...chargeOf(key, permits),
@@ -201,7 +239,7 @@ export function createLimiter(options: LimiterOptions): Limiter {
       // Awaited for calls that were not held too: otherwise they would overtake calls that were released just before them.
       const departure = await left
       if (departure === undefined) {
-        if (!group.takesHolds || !decision.allowed) return decision
+        if (!takesHolds || !decision.allowed) return decision
         return { ...decision, delayMs: Math.max(0, ticks(clock) - startedAt) / ticksPerMs }
       }
       const { how, at } = departure
@@ -235,6 +273,7 @@ export function createLimiter(options: LimiterOptions): Limiter {
       closed = true
       holding.close()
       room.close()
+      buckets.close()
       if (!isStore(storeOption)) await store.close()
     },
   }
@@ -244,6 +283,18 @@ const syncUnsupported = (): FluxGateError =>
   new FluxGateError(
     'FLUXGATE_SYNC_UNSUPPORTED',
     'consumeSync() needs a store in this process; this store is reached over a network. Use consume().',
+  )
+
+const notForHolds = (): FluxGateError =>
+  new FluxGateError(
+    'FLUXGATE_ARGUMENT_INVALID',
+    'options of consume() must not have bands, partial or force with CONCURRENCY, whose slots are released. Use a rate limit.',
+  )
+
+const notForBans = (): FluxGateError =>
+  new FluxGateError(
+    'FLUXGATE_ARGUMENT_INVALID',
+    'options of consume() must not have partial if the rule has a ban. Remove one of them.',
   )
 
 const limiterClosed = (): FluxGateError =>

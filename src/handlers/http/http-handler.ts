@@ -110,10 +110,13 @@ export class HttpHandler implements Handler {
     return this.#hold(decision, context, options)
   }
 
-  async refund(context: RequestContext, options: Pick<CheckOptions, 'ruleSetId' | 'permits'> = {}): Promise<void> {
+  async refund(
+    context: RequestContext,
+    options: Pick<CheckOptions, 'ruleSetId' | 'permits' | 'costs'> = {},
+  ): Promise<void> {
     this.#assertOpen()
-    const { ruleSetId, permits } = options
-    await this.#checks.refund(this.#serialize(context, { ruleSetId, permits }))
+    const { ruleSetId, permits, costs } = options
+    await this.#checks.refund(this.#serialize(context, { ruleSetId, permits, costs }))
   }
 
   async release(holdId: string): Promise<boolean> {

@@ -27,7 +27,8 @@ const bandFields: Readonly<Record<keyof BandDecision, Test>> = {
   windowMs: isDuration,
 }
 
-const decisionFields: Readonly<Record<keyof Decision, Test>> = {
+/** `granted` is set only by `createLimiter`. */
+const decisionFields: Readonly<Record<Exclude<keyof Decision, 'granted'>, Test>> = {
   allowed: isFlag,
   delayMs: isDuration,
   reason: isText,

@@ -26,6 +26,7 @@ export function serializeCheck(context: RequestContext, options: CheckOptions, h
     headers: context.headers && selectHeaders(context.headers, headers),
     attributes: context.attributes,
     permits: options.permits,
+    costs: options.costs,
     peek: options.peek === true ? true : undefined,
   }
   try {

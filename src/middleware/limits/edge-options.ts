@@ -32,6 +32,7 @@ const edgeKinds: Readonly<Record<Exclude<keyof GuardOptions, 'ruleSetId'>, Kind<
     [false, 'standard', 'legacy', 'both'].includes(value as string | false),
   ),
   key: callback,
+  costs: callback,
   skip: callback,
   customize: callback,
   countWhen: callback,

@@ -71,9 +71,9 @@ type HoldInput = NoWindow & ({ readonly maxHold: string } | { readonly algorithm
 interface BandFields {
   /** Unique in the rule. Default: derived from capacity and window, such as `100-per-1h`. */
   readonly label?: string
-  /** Permits per window, or the size of the bucket. */
+  /** Permits per window, or the size of the bucket. 0 rejects every request. */
   readonly capacity: number
-  /** Permits added per window. Default: `capacity`. */
+  /** Permits added per window. Default: `capacity`, or 1 if it is 0. */
   readonly refillTokens?: number
   /** `TOKEN_BUCKET` only: continuous refill, or all at once at the end of each window. Default: `STEADY`. */
   readonly refill?: 'STEADY' | 'INTERVAL'
@@ -87,6 +87,20 @@ export type BandInput = BandFields &
     /** Case, `-` and `_` are ignored. Default: the algorithm of the rule. */
     readonly algorithm?: AlgorithmInput
   }
+
+/** A band of a single call. Without a label it belongs to the band of the rule at the same position. */
+export interface CallBandInput extends BandFields {
+  /** Default: the algorithm of the rule's band. */
+  readonly algorithm?: AlgorithmInput
+  /** The window with a unit. Default: the window of the rule's band. */
+  readonly window?: string
+  /** The window in milliseconds. */
+  readonly windowMs?: number
+  /** The window in seconds. */
+  readonly windowSeconds?: number
+  /** Alias of `windowSeconds`. */
+  readonly refillSeconds?: number
+}
 
 type Scalar = string | number | boolean
 
@@ -122,6 +136,8 @@ interface RuleFields {
   readonly algorithm?: AlgorithmInput
   /** Permits that one request takes. Default: 1. */
   readonly permits?: number
+  /** The cost of a request that the rule charges, such as `tokens`. Default: `requests`, which is the number of permits. */
+  readonly cost?: string
   /** Default: `REJECT`. */
   readonly onLimitExceed?: Policy | 'REJECT_REQUEST'
   /** With `WAIT_FOR_REFILL`: the longest wait in milliseconds. */

@@ -1,6 +1,6 @@
 import { omitUndefined } from '../../core/omit-undefined.js'
 import type { AlgorithmName, Band, Rule } from '../../core/rule.js'
-import { maxCapacity, maxWindowTicks } from '../../core/rule.js'
+import { maxCapacity, maxWindowTicks, requestCost } from '../../core/rule.js'
 import { type Fields, type FieldValues, givenAlias, isObject, itemsOf, openFields } from '../../validation/fields.js'
 import type { ValidationIssues } from '../../validation/issues.js'
 import { described, type Kind, structured, wrongValue } from '../../validation/kind.js'
@@ -42,6 +42,7 @@ export const ruleKinds = {
   algorithm: algorithmKind,
   bands: bandList,
   permits: described(wholeNumber(1, maxCapacity), 'Default: 1.'),
+  cost: described(identifier, 'The cost that the rule charges, such as `tokens`. Default: `requests`.'),
   onLimitExceed: described(policyKind, 'Default: REJECT.'),
   onLimitExceedPolicy: described(policyKind, 'Alias of `onLimitExceed`.'),
   maxWaitMs: wholeNumber(0, maxWindowTicks / 1_000),
@@ -111,6 +112,8 @@ function readCommon(fields: Fields<typeof ruleKinds>): Omit<Rule, 'id' | 'bands'
   const optional = {
     name: fields.read('name'),
     description: fields.read('description'),
+    // Left out for `requests`, which every request has.
+    cost: ((cost) => (cost === requestCost ? undefined : cost))(fields.read('cost')),
     maxWaitMs: fields.read('maxWaitMs'),
     onStoreFailure: fields.read('onStoreFailure'),
     enforcePercent: fields.read('enforcePercent'),

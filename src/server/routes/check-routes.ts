@@ -74,7 +74,11 @@ export function checkRoutes(gate: ServerGate): Route[] {
       responses: { 200: { description: 'The permits were returned.', schema: refundedSchema, headers: warningHeader } },
       async handle({ body }) {
         const permits = body.permits ?? 1
-        await gate.refund(contextOf(body), { ruleSetId: body.ruleSetId ?? undefined, permits })
+        await gate.refund(contextOf(body), {
+          ruleSetId: body.ruleSetId ?? undefined,
+          permits: body.permits ?? undefined,
+          costs: body.costs ?? undefined,
+        })
         const warning = unknownMembers(body)
         return warning === undefined ? json({ permits }) : warned(gate, warning, { permits }, json)
       },
@@ -159,6 +163,7 @@ function decide(gate: ServerGate, body: CheckBody, trace?: RequestContext['heade
   const options: CheckOptions = {
     ruleSetId: body.ruleSetId ?? undefined,
     permits: body.permits ?? undefined,
+    costs: body.costs ?? undefined,
     peek: body.peek ?? undefined,
     // The caller's timeout is short, so a wait for a slot is left to the caller.
     waitForSlot: false,

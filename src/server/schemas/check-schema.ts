@@ -1,4 +1,4 @@
-import { maxCapacity } from '../../core/rule.js'
+import { type Costs, maxCapacity } from '../../core/rule.js'
 import { isObject } from '../../validation/fields.js'
 import { placeOf } from '../../validation/issues.js'
 import { described, type Kind, readValue, secret, type ValueOf, wrongValue } from '../../validation/kind.js'
@@ -51,6 +51,24 @@ const attributes: Kind<Readonly<Record<string, unknown>>> = {
   parse: (value) => (isObject(value) && Object.keys(value).length <= 1_000 ? value : undefined),
 }
 
+const amount = wholeNumber(0, maxCapacity)
+
+const costs: Kind<Costs> = {
+  allowed: `an object of at most 16 costs, each ${amount.allowed}`,
+  schema: {
+    type: 'object',
+    maxProperties: 16,
+    additionalProperties: amount.schema,
+    description: 'Further costs by name, such as `{"tokens":1200}`, for rules with `cost`. `requests` means `permits`.',
+  },
+  parse(value) {
+    if (!isObject(value)) return undefined
+    const amounts = Object.values(value)
+    const isValid = amounts.length <= 16 && amounts.every((one) => amount.parse(one) !== undefined)
+    return isValid ? (value as Costs) : undefined
+  },
+}
+
 /** The fields that describe a request. */
 export const requestFields = {
   ruleSetId: textField(
@@ -66,7 +84,11 @@ export const requestFields = {
   method: textField(64, 'HTTP method, case-insensitive.'),
   headers: nullable(headers),
   attributes: nullable(attributes),
-  permits: described(nullable(wholeNumber(1, maxCapacity)), "Multiplies the rule's own `permits`. Default: 1."),
+  permits: described(
+    nullable(wholeNumber(0, maxCapacity)),
+    "Multiplies the rule's own `permits`. 0 charges nothing and returns the current state. Default: 1.",
+  ),
+  costs: nullable(costs),
 }
 
 const checkFields = {
@@ -96,7 +118,7 @@ export const refundSchema = object({}, requestFields, {
 
 export const refundedSchema = object(
   {
-    permits: described(wholeNumber(1), 'Permits returned to each rule, before multiplication by its own `permits`.'),
+    permits: described(wholeNumber(0), 'Permits returned to each rule, before multiplication by its own `permits`.'),
   },
   {},
   { title: 'Refunded', isOpen: true },

@@ -105,6 +105,8 @@ export function leased(store: LeasingStore, options: LeasedOptions = {}): Leased
     return reply
   }
 
+  const { variants } = store
+
   return {
     get heldPermits() {
       let held = 0
@@ -123,6 +125,14 @@ export function leased(store: LeasingStore, options: LeasedOptions = {}): Leased
         return held === undefined ? chargeOne(charges, first) : Promise.resolve(copyOf(held))
       },
       chargeLocally: (charges) => (charges.length === 1 ? chargeHeld(charges[0] as Charge) : undefined),
+      variants: variants && {
+        charge(charge, variant) {
+          // Held permits are returned first, so that they count as available.
+          const pool = charge.group.isLeased ? lender.pools.find(charge.group, charge.key) : undefined
+          if (pool !== undefined && pool.requested === 0) lender.end([pool])
+          return variants.charge(charge, variant)
+        },
+      },
       refund(refunds) {
         const settlements: Settlement[] = []
         for (const { group, key } of refunds) {

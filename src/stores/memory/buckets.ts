@@ -9,12 +9,20 @@ import { Eviction, overflowKey } from './eviction.js'
 import type { MemoryStore } from './memory-store.js'
 import { MemoryOverrides } from './overrides.js'
 import { type RuleTable, RuleTables } from './rule-tables.js'
+import { memoryVariants } from './variants.js'
 
 /** The slot of a key that has no buckets yet. */
 const noSlot = -1
 
 /** True if the group has neither a ban nor an override that allows or denies every request. */
 const isPlain = ({ listed, ban }: BucketGroup): boolean => listed === undefined && ban === undefined
+
+/** The buckets of a key: their table and slot there, and the key under which they are stored. */
+export interface OpenSlot {
+  readonly table: RuleTable
+  readonly slot: number
+  readonly key: string
+}
 
 /** Buckets in this process. */
 export class MemoryBuckets implements MemoryStore {
@@ -34,6 +42,7 @@ export class MemoryBuckets implements MemoryStore {
     renew: async (holds) => !this.#someHold(holds, (table, key, hold, now) => !table.renew(key, hold, now)),
   }
   readonly #bans = new MemoryBans()
+  readonly variants = memoryVariants(this)
 
   constructor(maxKeys: number, clock: Clock) {
     this.#eviction = new Eviction(this.#tables, maxKeys)
@@ -159,6 +168,19 @@ export class MemoryBuckets implements MemoryStore {
     }
   }
 
+  /** The group whose buckets a charge uses now: that of the override if the key has one. */
+  bucketsOf({ group, key }: Pick<Charge, 'group' | 'key'>): { readonly group: BucketGroup; readonly now: number } {
+    const now = ticks(this.#clock)
+    return { group: group.hasOverrides ? this.overrides.groupOf(group, key, now) : group, now }
+  }
+
+  /** The slot of a key, which is created if the key has none. If there is no room for it, this is the slot of new keys. */
+  openSlot(group: BucketGroup, key: string, now: number): OpenSlot {
+    const storedKey = this.#createBuckets(group, boundedKey(key), now) ? boundedKey(key) : overflowKey
+    const table = this.#tables.of(group)
+    return { table, slot: table.slotOf(storedKey) ?? this.#tables.add(table, storedKey), key: storedKey }
+  }
+
   #addStep(): Step {
     const step = newStep()
     this.#steps.push(step)
@@ -248,7 +270,7 @@ export class MemoryBuckets implements MemoryStore {
     return result
   }
 
-  /** Creates the buckets of a key with a starting balance. Returns false if there is no room. */
+  /** Creates the buckets of a key if it has none. Returns false if there is no room. */
   #createBuckets(group: BucketGroup, key: string, now: number): boolean {
     if (this.#tables.of(group).slotOf(key) !== undefined) return true
     if (!this.#eviction.makeRoom(1, now, () => false)) return false

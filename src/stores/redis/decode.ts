@@ -7,7 +7,7 @@ import { FluxGateError } from '../../core/errors.js'
 import type { Band } from '../../core/rule.js'
 import { bytesReply, malformedReply, unexpectedReply } from '../../redis/client/replies.js'
 import type { Message } from './encode.js'
-import type { Lookup, Operation } from './operation.js'
+import { isCharge, type Lookup, type Operation } from './operation.js'
 
 const [denied, granted, unable, allowed, empty] = [0, 1, 2, 3, 4]
 
@@ -90,6 +90,9 @@ function problemOf(problem: unknown, now: number): FluxGateError | UnknownPeriod
 /** The operations whose results have no bands. */
 const withoutBands: ReadonlySet<Operation['type']> = new Set(['REFUND', 'SETTLE', 'RESET', 'BACKDATE'])
 
+/** The operations that report no buckets with a rejection. */
+const withoutStates: ReadonlySet<Operation['type']> = new Set(['LEASE', 'PARTIAL'])
+
 /** The numbers of a reply, and the index of the next one. Reading past the end advances too, so a short reply is detected. */
 interface Reader {
   readonly numbers: Float64Array
@@ -111,7 +114,7 @@ function readAnswer(reader: Reader, operation: Operation, applied: readonly Char
   }
   if (withoutBands.has(operation.type)) return { granted: isGranted, now, bands: [] }
   const bands: BandResult[] = []
-  const states: BucketState[] | undefined = operation.type === 'LEASE' || isGranted ? undefined : []
+  const states: BucketState[] | undefined = isGranted || withoutStates.has(operation.type) ? undefined : []
   for (const { group } of applied ?? operation.items)
     for (let band = 0; band < group.bands.length; band++) {
       bands.push(outcome === allowed ? readAllowed(reader) : readBand(reader))
@@ -123,6 +126,7 @@ function readAnswer(reader: Reader, operation: Operation, applied: readonly Char
     const bannedUntil = readBans(reader, (applied ?? operation.items) as readonly Charge[], bands)
     return bannedUntil === undefined ? { ...answer, states } : { ...answer, states, bannedUntil }
   }
+  if (operation.type === 'PARTIAL') return { ...answer, taken: readCount(reader) }
   return operation.type === 'LEASE' && isGranted ? { ...answer, lease: readLease(reader) } : answer
 }
 
@@ -227,10 +231,13 @@ function readState(reader: Reader): BucketState {
 }
 
 function readLease(reader: Reader): { permits: number; ending: number } {
-  const permits = reader.numbers[reader.at++] as number
-  const ending = reader.numbers[reader.at++] as number
-  if (!isCount(permits) || !isCount(ending)) throw malformedReply('lease')
-  return { permits, ending }
+  return { permits: readCount(reader), ending: readCount(reader) }
+}
+
+function readCount(reader: Reader): number {
+  const count = reader.numbers[reader.at++] as number
+  if (!isCount(count)) throw malformedReply('count')
+  return count
 }
 
 const never = -1
@@ -239,10 +246,10 @@ const maxTicks = 2 ** 53
 /** True for a number of permits or ticks. False for missing numbers. */
 const isCount = (value: number): boolean => value >= 0 && Number.isSafeInteger(value)
 
-function cachedOverrides({ type, items }: Operation): readonly Charge[] | undefined {
-  const isCached = (type === 'CHARGE' || type === 'PEEK') && items.some(({ group }) => group.insteadOf !== undefined)
-  return isCached ? items : undefined
-}
+const cachedOverrides = (operation: Operation): readonly Charge[] | undefined =>
+  isCharge(operation) && operation.items.some(({ group }) => group.insteadOf !== undefined)
+    ? operation.items
+    : undefined
 
 /**
  * Returns the charges of each operation that has an override, with the groups of the overrides. `overrides` alternates between the
@@ -260,7 +267,7 @@ function appliedBy(
     const { operation, item } = lookup
     const override = overrides[next] === i ? bytesReply(overrides[next + 1]) : undefined
     if (override !== undefined) next += 2
-    if (operation.type !== 'CHARGE' && operation.type !== 'PEEK') continue
+    if (!isCharge(operation)) continue
     const charge = operation.items[item] as Charge
     const group = found(lookup, override, now)
     if (group === charge.group) continue

@@ -17,6 +17,8 @@ const codes: Readonly<Record<Operation['type'], number>> = {
   BACKDATE: 8,
   RELEASE: 22,
   RENEW: 23,
+  FORCE: 24,
+  PARTIAL: 25,
 }
 /** The code of a CHARGE that takes holds. */
 const acquire = 21
@@ -285,10 +287,13 @@ type Terms = readonly [permits: number, maxWaitTicks: number, third: number]
 function termsOf(operation: Operation, index: number): Terms {
   switch (operation.type) {
     case 'CHARGE':
+    case 'FORCE':
     case 'PEEK': {
       const { permits, maxWaitTicks, shadow } = operation.items[index] as Charge
       return [permits, maxWaitTicks, shadow ? 1 : 0]
     }
+    case 'PARTIAL':
+      return [operation.items[0].permits, operation.items[0].maxWaitTicks, operation.items[0].group.permits]
     case 'LEASE':
       return [operation.items[0].permits, 0, operation.items[0].wanted]
     case 'RESET':

@@ -1,10 +1,11 @@
-import type { BucketGroup, Charge, LeaseRequest, Refund, Settlement } from '../../core/bucket-store.js'
+import type { BucketGroup, Charge, ChargeVariant, LeaseRequest, Refund, Settlement } from '../../core/bucket-store.js'
 import type { Hold } from '../../core/holds/hold-storage.js'
 import type { Layouts } from './bucket-keys.js'
 
 /** One operation of the script. It is executed completely or not at all. */
 export type Operation =
   | { readonly type: 'CHARGE' | 'PEEK'; readonly items: readonly Charge[] }
+  | { readonly type: ChargeVariant; readonly items: readonly [Charge] }
   | { readonly type: 'REFUND' | 'RELEASE'; readonly items: readonly Refund[] }
   | { readonly type: 'RENEW'; readonly items: readonly Hold[] }
   | { readonly type: 'LEASE'; readonly items: readonly [LeaseRequest] }
@@ -24,6 +25,13 @@ export interface Backdate {
   /** The new timestamp of each band; negative to keep it. */
   readonly instants: readonly number[]
 }
+
+/** True for operations that charge or read the buckets of rules. An override then replaces the buckets of its key. */
+export const isCharge = (
+  operation: Operation,
+): operation is Extract<Operation, { readonly items: readonly Charge[] }> => chargeTypes.has(operation.type)
+
+const chargeTypes: ReadonlySet<Operation['type']> = new Set(['CHARGE', 'PEEK', 'FORCE', 'PARTIAL'])
 
 /** Redis keys of buckets and overrides. */
 export interface Names {

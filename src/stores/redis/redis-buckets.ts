@@ -2,6 +2,7 @@ import type {
   BucketGroup,
   Charge,
   ChargeResult,
+  ChargeVariants,
   Leasing,
   LeasingStore,
   Refund,
@@ -97,6 +98,12 @@ export class RedisBuckets implements LeasingStore {
   readonly holds: HoldStorage = {
     release: async (holds) => (await this.#askHolds('RELEASE', holds)).some((count) => count > 0),
     renew: async (holds) => (await this.#askHolds('RENEW', holds)).every((missing) => missing === 0),
+  }
+  readonly variants: ChargeVariants = {
+    charge: async (charge, variant) => {
+      const answer = await this.ask({ type: variant, items: [charge] })
+      return charge.shadow ? { ...answer, granted: true } : answer
+    },
   }
   readonly #groups = new OverriddenGroups()
   readonly #lastKnown = new LastKnownOverrides()

@@ -1,4 +1,4 @@
-import type { BucketStore, SharedGenerations, StoreAvailability } from '../../core/bucket-store.js'
+import type { BucketStore, ChargeVariants, SharedGenerations, StoreAvailability } from '../../core/bucket-store.js'
 import type { Clock } from '../../core/clock.js'
 import { FluxGateError } from '../../core/errors.js'
 import type { HoldStorage } from '../../core/holds/hold-storage.js'
@@ -45,6 +45,7 @@ export interface RedisStore extends BucketStore {
   readonly holds: HoldStorage
   readonly overrides: OverrideStorage
   readonly availability: StoreAvailability
+  readonly variants: ChargeVariants
   /** Leased permits that this process has not spent yet. */
   readonly heldPermits: number
   /**
@@ -109,6 +110,9 @@ export function redisStore(where: string | RedisOptions | object, options: Redis
     },
     // Permits are held only while the store is connected or was, and until it is closed.
     chargeLocally: (charges) => store.chargeLocally?.(charges),
+    variants: {
+      charge: (charge, variant) => afterConnecting(() => (store.variants as ChargeVariants).charge(charge, variant)),
+    },
     refund: (refunds) => afterConnecting(() => store.refund(refunds)),
     reset: (group, key) => afterConnecting(() => store.reset(group, key)),
     retire: (group) => store.retire?.(group),

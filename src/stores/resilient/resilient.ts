@@ -33,7 +33,7 @@ export function resilient(input: BucketStore, options: ResilientOptions = {}): B
   checkRange('failures', failures, 1)
   checkRange('openMs', openMs, 0, longestWaitMs)
   const store = withCapabilities(input)
-  const { availability, leasing, holds, rejectionCache } = store
+  const { availability, leasing, holds, variants, rejectionCache } = store
   const breaker = new CircuitBreaker({ failures, openMs }, clock, availability?.failsPartially ? timeoutMs : 0)
   const deadlines = new Deadlines(timeoutMs, clock)
   /** True if the last failed call found no connection. The next call then fails early unless there is a connection again. */
@@ -113,6 +113,15 @@ export function resilient(input: BucketStore, options: ResilientOptions = {}): B
     holds: holds && {
       release: (released) => guarded('release a hold', () => holds.release(released)),
       renew: (renewed) => guarded('renew a hold', () => holds.renew(renewed)),
+    },
+    variants: variants && {
+      charge(charge, variant) {
+        // A forced charge stays: it is not known how much of it the debt allowed.
+        const onLate = (result: ChargeResult): void => {
+          if (variant === 'PARTIAL') refundLate([{ ...charge, permits: result.taken ?? 0 }], result)
+        }
+        return guarded('decide', () => variants.charge(charge, variant), onLate)
+      },
     },
     availability: {
       isBounded: availability?.isBounded,

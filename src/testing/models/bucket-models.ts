@@ -1,11 +1,14 @@
+import { maxDebt } from '../../algorithms/answer.js'
 import type { Band } from '../../core/rule.js'
-import { divideDown, divideUp, larger, type Model, resultAt, sizes, smaller } from './model.js'
+import { divideDown, divideUp, forcedPermits, larger, type Model, resultAt, sizes, smaller } from './model.js'
 
 /** The state of the last write. A unit is 1/window permit, so that each tick adds or drains exactly `refillTokens` units. */
 interface Written {
   readonly units: bigint
   readonly at: bigint
   readonly window: bigint
+  /** Leaky bucket: true if a forced charge has added water above the capacity. */
+  readonly inDebt?: boolean
 }
 
 export function tokenModel(from?: Written): Model {
@@ -38,6 +41,10 @@ export function tokenModel(from?: Written): Model {
       if (grantedAt > now && units + (grantedAt - now) * refill < 0n) return
       write(smaller(units + permits * window, capacity * window), band, now)
     },
+    force(band, permits, now) {
+      const { window } = sizes(band)
+      write(units - forcedPermits(band, permits, divideDown(units, window)) * window, band, now)
+    },
     remaining: (band) => larger(0n, divideDown(units, sizes(band).window)),
     resetAt(band, now) {
       const { capacity, refill, window } = sizes(band)
@@ -54,7 +61,8 @@ export function leakyModel(from?: Written): Model {
   let water = 0n
   const write = (value: bigint, band: Band, now: bigint): void => {
     water = value
-    written = { units: water, at: now, window: sizes(band).window }
+    const { capacity, window } = sizes(band)
+    written = { units: water, at: now, window, inDebt: water > capacity * window }
   }
   return {
     touch(band, now) {
@@ -62,7 +70,8 @@ export function leakyModel(from?: Written): Model {
       water = 0n
       if (written === undefined) return
       const kept = -carried(-written.units, written.window, window)
-      water = larger(0n, smaller(capacity * window, kept) - larger(0n, now - written.at) * refill)
+      const limit = capacity + (written.inDebt ? BigInt(maxDebt(band)) : 0n)
+      water = larger(0n, smaller(limit * window, kept) - larger(0n, now - written.at) * refill)
       if (now < written.at) write(water, band, now)
     },
     peek(band, permits, now, maxWaitTicks) {
@@ -90,9 +99,13 @@ export function leakyModel(from?: Written): Model {
           : now + divideUp(left, refill) <= grantedAt + 1n
       if (grantedAt === now || isLast) write(left, band, now)
     },
+    force(band, permits, now) {
+      const { capacity, window } = sizes(band)
+      write(water + forcedPermits(band, permits, divideDown(capacity * window - water, window)) * window, band, now)
+    },
     remaining(band) {
       const { capacity, window } = sizes(band)
-      return divideDown(capacity * window - water, window)
+      return larger(0n, divideDown(capacity * window - water, window))
     },
     resetAt: (band, now) => now + divideUp(water, sizes(band).refill),
     isUnused: () => water === 0n,
@@ -150,6 +163,10 @@ export function intervalModel(from?: WrittenInterval): Model {
         last = last.permits > permits ? { at: last.at, permits: last.permits - permits } : undefined
       tokens = smaller(sizes(band).capacity, tokens + permits)
       if (tokens === sizes(band).capacity) last = undefined
+      written = { tokens, start, last }
+    },
+    force(band, permits) {
+      tokens -= forcedPermits(band, permits, tokens)
       written = { tokens, start, last }
     },
     remaining: () => larger(0n, tokens),

@@ -22,6 +22,7 @@ export function holdModel(entries: readonly Entry[] = [], seenAt: bigint | undef
   const find = (hold: HoldId, now: bigint): Entry | undefined => liveAt(now).find(({ name }) => name === nameOf(hold))
 
   return {
+    force() {},
     touch(_band, now) {
       if (last === undefined || now >= last) return
       const back = now - last

@@ -1,3 +1,4 @@
+import { maxDebt } from '../../algorithms/answer.js'
 import type { HoldId } from '../../core/holds/hold-storage.js'
 import type { Band } from '../../core/rule.js'
 
@@ -14,6 +15,8 @@ export interface Model {
   /** Releases a hold. Only of algorithms that take holds. */
   release?(hold: HoldId, now: bigint): boolean
   renew?(band: Band, hold: HoldId, now: bigint): boolean
+  /** Takes permits in any case, into debt. */
+  force(band: Band, permits: bigint, now: bigint): void
   /** Updates the bucket to the current time. Called before every other operation. */
   touch(band: Band, now: bigint): void
   remaining(band: Band, now: bigint): bigint
@@ -40,6 +43,10 @@ export function resultAt(availableAt: bigint | undefined, now: bigint, maxWaitTi
   if (wait > maxWaitTicks) return { allowed: false, grantedAt: now, delay: 0, retryAfter: wait - maxWaitTicks }
   return { allowed: true, grantedAt: availableAt, delay: Number(wait), retryAfter: 0n }
 }
+
+/** The permits that a forced charge takes from a bucket with `available` permits, which are negative in debt. */
+export const forcedPermits = (band: Band, permits: bigint, available: bigint): bigint =>
+  smaller(permits, larger(0n, available + BigInt(maxDebt(band))))
 
 export const divideUp = (a: bigint, b: bigint): bigint => (a <= 0n ? a / b : (a + b - 1n) / b)
 export const divideDown = (a: bigint, b: bigint): bigint => (a >= 0n ? a / b : -((-a + b - 1n) / b))

@@ -48,22 +48,41 @@ export function referenceStore({ clock }: { clock: Clock }): ReferenceStore {
     )
   }
 
+  const charge = async (charges: readonly Charge[], peek: boolean): Promise<ChargeResult> => {
+    const now = BigInt(ticks(clock))
+    const outcomes = charges.map((charge) => outcomeOf(charge, model, now))
+    const granted = outcomes.every(({ charge, allowed }) => allowed || charge.shadow)
+    const bands = outcomes.flatMap(({ charge, buckets, allowed }) =>
+      buckets.map(({ band, bucket, answer }) => {
+        if (!granted || !allowed || charge.permits === 0)
+          return resultOf(bucket, band, now, charge.permits === 0 ? free : { ...answer, delay: 0 })
+        const charged = peek ? bucket.copy() : bucket
+        charged.touch(band, now)
+        charged.charge(band, BigInt(charge.permits), now, answer.grantedAt, charge.hold)
+        return resultOf(charged, band, now, answer)
+      }),
+    )
+    return { granted, now: Number(now), bands }
+  }
+
+  const force = (given: Charge): Promise<ChargeResult> => {
+    const now = BigInt(ticks(clock))
+    for (const band of given.group.bands)
+      model(given.group, band, given.key, now).force(band, BigInt(given.permits), now)
+    return charge([{ ...given, permits: 0 }], true)
+  }
+
+  const takePart = async (given: Charge): Promise<ChargeResult> => {
+    const unit = given.group.permits
+    const { bands } = await charge([{ ...given, permits: 0 }], true)
+    const available = Math.min(given.permits, ...bands.map(({ remaining }) => remaining))
+    const taken = Math.max(unit, Math.floor(available / unit) * unit)
+    return { ...(await charge([{ ...given, permits: taken }], false)), taken }
+  }
+
   return {
-    async charge(charges, peek): Promise<ChargeResult> {
-      const now = BigInt(ticks(clock))
-      const outcomes = charges.map((charge) => outcomeOf(charge, model, now))
-      const granted = outcomes.every(({ charge, allowed }) => allowed || charge.shadow)
-      const bands = outcomes.flatMap(({ charge, buckets, allowed }) =>
-        buckets.map(({ band, bucket, answer }) => {
-          if (!granted || !allowed) return resultOf(bucket, band, now, { ...answer, delay: 0 })
-          const charged = peek ? bucket.copy() : bucket
-          charged.touch(band, now)
-          charged.charge(band, BigInt(charge.permits), now, answer.grantedAt, charge.hold)
-          return resultOf(charged, band, now, answer)
-        }),
-      )
-      return { granted, now: Number(now), bands }
-    },
+    charge,
+    variants: { charge: (given, variant) => (variant === 'FORCE' ? force(given) : takePart(given)) },
     async refund(refunds: readonly Refund[]) {
       const now = BigInt(ticks(clock))
       for (const { group, key, permits, grantedAt, hold } of refunds)
@@ -104,6 +123,9 @@ export function referenceStore({ clock }: { clock: Clock }): ReferenceStore {
   }
 }
 
+/** The answer for 0 permits, which are always granted. */
+const free: ModelResult = { allowed: true, grantedAt: 0n, delay: 0, retryAfter: 0n }
+
 type FindModel = (group: BucketGroup, band: Band, key: string, now: bigint) => Model
 
 function outcomeOf(charge: Charge, model: FindModel, now: bigint) {
@@ -111,7 +133,7 @@ function outcomeOf(charge: Charge, model: FindModel, now: bigint) {
     const bucket = model(charge.group, band, charge.key, now)
     return { band, bucket, answer: bucket.peek(band, BigInt(charge.permits), now, BigInt(charge.maxWaitTicks)) }
   })
-  return { charge, buckets, allowed: buckets.every(({ answer }) => answer.allowed) }
+  return { charge, buckets, allowed: charge.permits === 0 || buckets.every(({ answer }) => answer.allowed) }
 }
 
 function resultOf(bucket: Model, band: Band, now: bigint, answer: ModelResult): BandResult {

@@ -1,6 +1,6 @@
 import { periodsOf } from '../../core/calendar/periods.js'
 import type { Band } from '../../core/rule.js'
-import { divideDown, divideUp, larger, type Model, resultAt, sizes, smaller } from './model.js'
+import { divideDown, divideUp, forcedPermits, larger, type Model, resultAt, sizes, smaller } from './model.js'
 
 interface Grant {
   readonly at: bigint
@@ -20,6 +20,8 @@ interface Lookback {
   /** Reopens the previous window if no request waits for the later one. */
   reopen?(history: History, band: Band, now: bigint): void
   remaining(history: History, band: Band, now: bigint): bigint
+  /** The permits that are left, negative in debt. */
+  available(history: History, band: Band, now: bigint): bigint
   resetAt(history: History, band: Band, now: bigint): bigint
   isUnused(history: History, band: Band, now: bigint): boolean
 }
@@ -75,6 +77,11 @@ function lookbackModel(lookback: Lookback, resetsNewest: boolean, from?: History
       if (resetsNewest) history.newest = history.grants.at(-1)?.at
       else lookback.reopen?.(history, band, now)
       history.writtenAt = now
+    },
+    force(band, permits, now) {
+      const taken = forcedPermits(band, permits, lookback.available(history, band, now))
+      if (taken > 0n) this.charge(band, taken, now, larger(now, history.newest ?? now))
+      else history.writtenAt = now
     },
     remaining: (band, now) => lookback.remaining(history, band, now),
     resetAt: (band, now) => lookback.resetAt(history, band, now),
@@ -145,6 +152,7 @@ export const fixedWindowModel = (): Model =>
         const open = openWindow(history, band, now)
         return open > now ? 0n : larger(0n, sizes(band).capacity - inWindow(history, open, band))
       },
+      available: (history, band, now) => sizes(band).capacity - inWindow(history, openWindow(history, band, now), band),
       isUnused: (history, band, now) =>
         openWindow(history, band, now) <= now && count(history, startOf(now, band) - 1n, infinity) === 0n,
     },
@@ -197,6 +205,10 @@ export const slidingCounterModel = (): Model =>
         if (openWindow(history, band, now) > now) return 0n
         return larger(0n, capacity - divideUp(weighted(history, band, now), window))
       },
+      available(history, band, now) {
+        const { capacity, window } = sizes(band)
+        return capacity - divideUp(weighted(history, band, larger(now, openWindow(history, band, now))), window)
+      },
       isUnused: (history, band, now) =>
         openWindow(history, band, now) <= now &&
         count(history, startOf(now, band) - sizes(band).window - 1n, infinity) === 0n,
@@ -222,6 +234,7 @@ export const slidingLogModel = (): Model =>
         const { capacity, window } = sizes(band)
         return (history.newest ?? now) > now ? 0n : larger(0n, capacity - count(history, now - window, now))
       },
+      available: (history, band, now) => sizes(band).capacity - count(history, now - sizes(band).window, infinity),
       resetAt: (history, band, now) =>
         history.newest === undefined ? now : larger(now, history.newest + sizes(band).window),
       isUnused: (history, band, now) => count(history, now - sizes(band).window, infinity) === 0n,

@@ -234,7 +234,7 @@ describe('fastify', () => {
   it('rejects the registration if its options are invalid', async () => {
     const app = fastify()
     onTestFinished(() => app.close())
-    await expect(app.register(fastifyLimit, { capacity: 0, window: '1m' })).rejects.toThrow(
+    await expect(app.register(fastifyLimit, { capacity: -1, window: '1m' })).rejects.toThrow(
       expect.objectContaining({ code: 'FLUXGATE_RULES_INVALID' }),
     )
   })

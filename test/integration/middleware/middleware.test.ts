@@ -1,6 +1,7 @@
 /** Behavior common to all frameworks, over real sockets. */
 import { connect } from 'node:net'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { createFluxGate } from '../../../src/gate/create-flux-gate.js'
 import { manualClock } from '../../../src/testing/index.js'
 import { eventually } from '../../fixtures/eventually.js'
 import { adapters } from './adapters.js'
@@ -299,6 +300,35 @@ describe.each(adapters)('$name', (adapter) => {
     expect(await remaining({ ...caller, 'X-Token': 'u' })).toBe(9)
     expect(await remaining({ ...caller, 'X-Plan': 'paid' })).toBe(9)
     expect(await remaining({ ...caller, 'X-User-Id': 'z' })).toBe(4)
+  })
+
+  it('charges the costs that a hook returns, and refunds them', async () => {
+    const rules = {
+      id: 'llm',
+      rules: [
+        { id: 'requests', bands: [{ capacity: 60, window: '1h' }] },
+        { id: 'tokens', cost: 'tokens', bands: [{ capacity: 100, window: '1h' }] },
+      ],
+    }
+    const gate = await createFluxGate({ rules })
+    onTestFinished(() => gate.close())
+    const bed = await startBed(adapter, [
+      {
+        gate,
+        costs: async (request) => {
+          const tokens = headersIn(request)['x-tokens']
+          return tokens === undefined ? undefined : { tokens: Number(tokens) }
+        },
+      },
+    ])
+    const ask = async (headers: Record<string, string>) => {
+      const response = await bed.ask({ headers })
+      return [response.status, Number(response.headers['x-ratelimit-remaining'])]
+    }
+    expect(await ask({ 'X-Tokens': '70' })).toEqual([200, 30])
+    expect(await ask({ 'X-Tokens': '31' })).toEqual([429, 30])
+    expect(await ask({})).toEqual([200, 58])
+    expect(await ask({ 'X-Tokens': '30' })).toEqual([200, 0])
   })
 
   it.each([

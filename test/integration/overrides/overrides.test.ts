@@ -260,7 +260,7 @@ describe.each(stores)('overrides in %s', (_, create) => {
     ])
     expect(await mistakes({ key: 'a', action: 'LIMIT' })).toEqual(['bands'])
     expect(await mistakes({ key: 'a', action: 'DENY', bands: [{ capacity: 1, window: '1s' }] })).toEqual(['bands'])
-    expect(await mistakes({ key: 'a', action: 'LIMIT', bands: [{ capacity: 0, window: '1s' }] })).toEqual([
+    expect(await mistakes({ key: 'a', action: 'LIMIT', bands: [{ capacity: -1, window: '1s' }] })).toEqual([
       'bands[0].capacity',
     ])
     expect(await mistakes({ key: '2001:db8::/64', action: 'DENY' }, 'ips')).toEqual(['key'])

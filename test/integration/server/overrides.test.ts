@@ -90,7 +90,7 @@ describe('overrides over REST', () => {
     [{ key: '203.0.113.7' }],
     [{ action: 'ALLOW' }],
     [{ key: '203.0.113.7', action: 'LIMIT' }],
-    [{ key: '203.0.113.7', action: 'LIMIT', bands: [{ capacity: 0, window: '1s' }] }],
+    [{ key: '203.0.113.7', action: 'LIMIT', bands: [{ capacity: -1, window: '1s' }] }],
     [{ key: '203.0.113.7', action: 'ALLOW', expiresAt: 'tomorrow' }],
     [{ key: '203.0.113.7', action: 'ALLOW', expiresAt: 4_000_000_000 }],
     [{ key: '203.0.113.7', action: 'ALLOW', expiresAt: 4_000_000_000_000.5 }],

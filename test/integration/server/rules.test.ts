@@ -268,7 +268,7 @@ describe('rules', () => {
   it('that are invalid are rejected with the path of each issue, and nothing changes', async () => {
     const { ask } = await shop()
     await ask('PUT', `${rules}/a`, { bands: [band] })
-    const { status, body } = await ask('PUT', `${rules}/a`, { colour: 'red', bands: [{ capacity: 0, window: '1x' }] })
+    const { status, body } = await ask('PUT', `${rules}/a`, { colour: 'red', bands: [{ capacity: -1, window: '1x' }] })
     expect(status).toBe(400)
     expect(body.code).toBe('FLUXGATE_RULES_INVALID')
     expect(body.errors.map(({ path }: { path: string }) => path).sort()).toEqual([

@@ -24,7 +24,7 @@ describe('a band', () => {
       windowTicks: 3_600_000_000,
     })
     expect(issuesInBand({})).toEqual([
-      'bands[0].capacity: must be a whole number from 1 to 1000000000; received nothing',
+      'bands[0].capacity: must be a whole number from 0 to 1000000000; received nothing',
       'bands[0].window: must be a duration from 1ms to 366d in whole microseconds (text with a unit such as 500ms, 1.5s, 1m, 2h, 30d, 1w or 1 minute); received nothing',
     ])
   })
@@ -98,14 +98,17 @@ describe('a band', () => {
     ])
   })
 
-  it.each(['capacity', 'refillTokens'])('accepts 1 to 1 000 000 000 as its %s', (name) => {
+  it.each([
+    ['capacity', 0],
+    ['refillTokens', 1],
+  ] as const)('accepts integers up to 1 000 000 000 as its %s, from %i', (name, least) => {
     const band = (value: unknown) => ({ capacity: 1, window: '1s', [name]: value })
     expect(bandOf(band(1))).toMatchObject({ [name]: 1 })
+    expect(bandOf(band(least))).toMatchObject({ [name]: least })
     expect(bandOf(band(1_000_000_000))).toMatchObject({ [name]: 1_000_000_000 })
     for (const wrong of [
-      0,
       1_000_000_001,
-      -1,
+      least - 1,
       1.5,
       '10',
       Number.NaN,
@@ -117,7 +120,7 @@ describe('a band', () => {
       {},
     ]) {
       const [issue, ...others] = issuesInBand(band(wrong))
-      expect(issue).toMatch(/: must be a whole number from 1 to 1000000000; received /)
+      expect(issue).toContain(`: must be a whole number from ${least} to 1000000000; received `)
       expect(issue).toContain(`bands[0].${name}: must be `)
       expect(others).toEqual([])
     }
@@ -126,6 +129,7 @@ describe('a band', () => {
   it('defaults refillTokens to its capacity', () => {
     expect(bandOf({ capacity: 7, window: '1s' })?.refillTokens).toBe(7)
     expect(bandOf({ capacity: 7, refillTokens: 2, window: '1s' })?.refillTokens).toBe(2)
+    expect(bandOf({ capacity: 0, window: '1s' })).toMatchObject({ refillTokens: 1, label: '0-per-1s' })
   })
 
   it('overrides the algorithm of its rule, ignoring case and separators', () => {

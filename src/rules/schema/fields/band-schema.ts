@@ -1,5 +1,5 @@
 import { algorithmTraits } from '../../../core/algorithm-traits.js'
-import { durationText } from '../../../core/band-label.js'
+import { defaultRefill, durationText } from '../../../core/band-label.js'
 import { nominalTicks } from '../../../core/calendar/calendar.js'
 import {
   type AlgorithmName,
@@ -78,8 +78,8 @@ const secondsWindow = numberWindow('s')
 /** The fields of a band. `algorithm` overrides the algorithm of the rule. */
 export const bandKinds = {
   label: described(identifier, 'Unique within the rule. Default: derived from capacity and window.'),
-  capacity: wholeNumber(1, maxCapacity),
-  refillTokens: described(wholeNumber(1, maxCapacity), 'Default: the capacity.'),
+  capacity: described(wholeNumber(0, maxCapacity), '0 rejects every request.'),
+  refillTokens: described(wholeNumber(1, maxCapacity), 'Default: the capacity, or 1 if it is 0.'),
   window: described(
     windowKind,
     'Window with a unit, such as `1m` or `500ms`. Exactly one of `window`, `windowMs`, `windowSeconds`, `refillSeconds` and `calendar` is required, except with CONCURRENCY.',
@@ -115,7 +115,11 @@ export function readBand(values: FieldValues, algorithm: AlgorithmName | undefin
   }
   if (fields.has('maxHold') && algorithm !== undefined)
     fields.report('maxHold', `must be omitted with ${algorithm}; maxHold requires CONCURRENCY`)
-  const refillTokens = fields.has('refillTokens') ? fields.read('refillTokens') : capacity
+  const refillTokens = fields.has('refillTokens')
+    ? fields.read('refillTokens')
+    : capacity === undefined
+      ? undefined
+      : defaultRefill(capacity)
   const calendar = fields.has('calendar') ? readCalendar(fields, windowNames) : undefined
   const windowTicks = fields.has('calendar')
     ? calendar && nominalTicks(calendar.unit)

@@ -1,6 +1,6 @@
 /** Generated from consume.lua by scripts/assemble-lua.mjs; do not edit. */
 export const consumeScript = {
-  sha: '68f4aecba6e2d2dd97351bf93ee0cc9305ce587e',
+  sha: '68318c2df8e68b51797a94886079ef886706a8c9',
   source: `local RUN = 7
 local FAILED, ALLOWED, EMPTY = 2, 3, 4
 local TOKEN_BUCKET = 1
@@ -163,6 +163,13 @@ if permits == 0 then return 0, 0, false end
 if wait <= maxWaitTicks then return 0, wait, true end
 return wait - maxWaitTicks, 0, false
 end
+local function forcedPermits(band, permits, available)
+local debt = band.capacity
+if band.algorithm.isRefilled then
+debt = math.min(debt, floor(4503599627370496 / band.window * band.tokens) - debt)
+end
+return math.min(permits, max(0, available + debt))
+end
 local function refill(whole, fraction, band, elapsed)
 local window, tokens = band.window, band.tokens
 if elapsed >= window then
@@ -244,6 +251,7 @@ return {
 stamp = 3,
 format = '<I4i5I6I7I6',
 fits = function(whole) return whole >= -2 ^ 39 end,
+isRefilled = true,
 endsAtReset = true,
 step = function(band, permits, now, maxWaitTicks, written, part, at, window)
 local capacity = band.capacity
@@ -269,6 +277,10 @@ local applies = grantedAt <= now or now + ticksUntil(whole, fraction, 0, band) <
 whole = whole + permits
 if whole >= band.capacity then whole, fraction = band.capacity, 0 end
 return applies, whole, fraction, now, band.window
+end,
+force = function(band, permits, now, written, part, at, window)
+local whole, fraction = levelAt(band, now, written, part, at, window)
+return whole - forcedPermits(band, permits, whole), fraction, now, band.window
 end,
 expiresAt = function(band, whole, fraction, at, window)
 if window ~= band.window then fraction = carriedFraction(fraction, window, band) end
@@ -302,6 +314,7 @@ return {
 stamp = 2,
 format = '<I4i5I7I7I5',
 fits = function(whole, _, _, lastPermits) return whole >= -2 ^ 39 and lastPermits < 2 ^ 40 end,
+isRefilled = true,
 endsAtReset = true,
 step = function(band, permits, now, maxWaitTicks, written, writtenSince, lastAt, lastPermits)
 local whole, since = levelAt(band, now, written, writtenSince)
@@ -329,14 +342,25 @@ whole = whole + permits
 if whole < band.capacity then return grantedAt <= now or isLast, whole, since, lastAt, lastPermits end
 return grantedAt <= now or isLast, band.capacity, since, 0, 0
 end,
+force = function(band, permits, now, written, writtenSince, lastAt, lastPermits)
+local whole, since = levelAt(band, now, written, writtenSince)
+lastAt, lastPermits = lastOf(now, whole >= band.capacity, lastAt, lastPermits)
+return whole - forcedPermits(band, permits, whole), since, lastAt, lastPermits
+end,
 expiresAt = function(band, whole, since)
 return since + ticksUntilTurn(whole, since, band.capacity, band, since)
 end,
 }
 end)() end
 if kind == 3 then algorithm = (function()
+local inDebt = 2 ^ 46
 local function roomOf(band, water, fraction, window)
-if water >= band.capacity then return 0, 0 end
+local limit = band.capacity
+if window >= inDebt then
+window = window - inDebt
+limit = limit + forcedPermits(band, limit, 0)
+end
+if water >= limit then return band.capacity - limit, 0 end
 if fraction == 0 then return band.capacity - water, 0 end
 return band.capacity - water - 1, carriedFraction(window - fraction, window, band)
 end
@@ -353,12 +377,14 @@ local untilTurn = ticksUntil(whole, fraction, band.capacity, band) - maxWaitTick
 return untilTurn > untilRoom and untilTurn or untilRoom
 end
 local function waterOf(whole, fraction, band, now)
-if fraction == 0 then return band.capacity - whole, 0, now, band.window end
-return band.capacity - whole - 1, band.window - fraction, now, band.window
+local window = whole < 0 and band.window + inDebt or band.window
+if fraction == 0 then return band.capacity - whole, 0, now, window end
+return band.capacity - whole - 1, band.window - fraction, now, window
 end
 return {
 stamp = 3,
 format = '<I4I5I6I7I6',
+isRefilled = true,
 endsAtReset = true,
 step = function(band, permits, now, maxWaitTicks, water, part, at, window)
 local whole, fraction = roomAt(band, now, water, part, at, window)
@@ -368,7 +394,7 @@ local delay = charged and exactTicksUntil(whole, fraction, band.capacity, band) 
 local left = charged and whole - permits or whole
 local resetAt = now + ticksUntil(left, fraction, band.capacity, band)
 local changes = charged or (water and now < at)
-return permits == 0 and 0 or wait, delay, left, resetAt, changes, waterOf(left, fraction, band, now)
+return permits == 0 and 0 or wait, delay, left > 0 and left or 0, resetAt, changes, waterOf(left, fraction, band, now)
 end,
 refund = function(band, permits, now, grantedAt, water, part, at, window)
 local whole, fraction = roomAt(band, now, water, part, at, window)
@@ -381,6 +407,10 @@ local lastRelease = now + ticksUntil(whole, fraction, band.capacity, band)
 local applies = slotAt == now or lastRelease <= slotAt + 1
 if slotAt < now then applies = endsAt <= slotEndsAt + 1 end
 return applies, waterOf(whole, fraction, band, now)
+end,
+force = function(band, permits, now, water, part, at, window)
+local whole, fraction = roomAt(band, now, water, part, at, window)
+return waterOf(whole - forcedPermits(band, permits, whole), fraction, band, now)
 end,
 expiresAt = function(band, water, part, at, window)
 local whole, fraction = roomOf(band, water, part, window)
@@ -424,6 +454,10 @@ if count == 0 and before >= 0 and open > windowOf(now, band) then
 return applies, windowBefore(open, band), before, now, unknown
 end
 return applies, open, count, now, before
+end,
+force = function(band, permits, now, written, counted, at, previous)
+local open, count, before = countsAt(band, now, written, counted, at, previous)
+return open, count + forcedPermits(band, permits, band.capacity - count), now, before
 end,
 expiresAt = function(band, window, count)
 window = windowOf(window, band)
@@ -574,6 +608,12 @@ end,
 refund = function(band, permits, now, grantedAt, log)
 return true, now, shiftOf(log, now), now - band.window, grantedAt, -permits
 end,
+force = function(band, permits, now, log)
+local shift = log and shiftOf(log, now) or 0
+local counted = log and grantedAfter(log, now - shift - band.window) or 0
+local at = log and log.size > 0 and max(now, timeAt(log, log.size) + shift) or now
+return now, shift, now - band.window, at, forcedPermits(band, permits, band.capacity - counted)
+end,
 apply = function(log, seenAt, shift, forgetUntil, at, permits)
 log = log or newLog()
 log.shift = log.shift + shift
@@ -658,6 +698,11 @@ if granted == window - band.window then
 return true, window, previous > permits and previous - permits or 0, current, now
 end
 return granted == window, window, previous, current > permits and current - permits or 0, now
+end,
+force = function(band, permits, now, written, before, counted, writtenAt)
+local window, previous, current = countsAt(band, now, written, before, counted, writtenAt)
+local total = current + weight(window, previous, band, max(now, window))
+return window, previous, current + forcedPermits(band, permits, band.capacity - total), now
 end,
 expiresAt = function(band, window, previous, current)
 local windows = current > 0 and 2 or previous > 0 and 1 or 0
@@ -844,6 +889,10 @@ return applies, windowBefore(open, band), before, now, unknown
 end
 return applies, open, count, now, before
 end,
+force = function(band, permits, now, written, counted, at, previous)
+local open, count, before = countsAt(band, now, written, counted, at, previous)
+return open, count + forcedPermits(band, permits, band.capacity - count), now, before
+end,
 expiresAt = function(band, window, count)
 window = windowOf(window, band)
 return count > 0 and windowAfter(window, band) or window
@@ -890,6 +939,7 @@ if not operations then
 operations = (function()
 local CHARGE, PEEK, REFUND, LEASE, SETTLE, RESET, BACKDATE = 1, 2, 3, 4, 5, 6, 8
 local ACQUIRE, RELEASE, RENEW = 21, 22, 23
+local FORCE, PARTIAL = 24, 25
 local notABucket = 'holds something that is not a bucket'
 local HELD = 16
 local LOG, HOLDS, kindCount = 5, 7, 7
@@ -908,7 +958,7 @@ local function heldIn(lots)
 return lots.heldEarlier + lots.heldLater
 end
 local function freeBand(lots, band)
-return { capacity = band.capacity - heldIn(lots), tokens = band.tokens, window = band.window }
+return { capacity = band.capacity - heldIn(lots), tokens = band.tokens, window = band.window, algorithm = band.algorithm }
 end
 local function advance(lots, band, tick, first, second, third, fourth)
 local _, _, _, _, _, newFirst, newSecond, newThird, newFourth =
@@ -931,6 +981,7 @@ return tick - now + band.algorithm.step(freeBand(remainingLots, band), permits, 
 end
 return {
 heldIn = heldIn,
+freeBand = freeBand,
 leaseEnd = function(now)
 return (floor(now / leaseTicks) + 2) * leaseTicks
 end,
@@ -1682,6 +1733,43 @@ end
 emit(GRANTED)
 emit(holds == 0 and 1 or missing)
 end
+local function forceBand(i, permits)
+local band, bucket = bandsOf[i], buckets[i]
+local terms = bucket.lots and held.freeBand(bucket.lots, band) or band
+commit(bucket, band.algorithm.force(terms, permits, now, bucket.first, bucket.second, bucket.third, bucket.fourth))
+oldFirsts[i], oldSeconds[i], oldThirds[i], oldFourths[i] = bucket.first, bucket.second, bucket.third, bucket.fourth
+end
+local function readBack(i)
+retries[i], delays[i], remainders[i], resets[i] = step(i, 0, 0)
+end
+local function force(count)
+for i = 1, count do
+if not bandsOf[i].hasNoBucket then forceBand(i, permitsOf[i]) end
+readBack(i)
+end
+emit(GRANTED)
+emitBands(count)
+end
+local function takePart(count, unit)
+local amount = count > 0 and permitsOf[1] or 0
+for i = 1, count do
+local _, _, remaining = step(i, 0, 0)
+if remaining < amount then amount = remaining end
+end
+amount = max(unit, floor(amount / unit) * unit)
+local granted = true
+for i = 1, count do
+permitsOf[i] = amount
+granted = stepInto(i) and granted
+end
+for i = 1, count do
+if not granted then skip(i, false)
+else commit(buckets[i], nextFirsts[i], nextSeconds[i], nextThirds[i], nextFourths[i], nextFifths[i]) end
+end
+emit(granted and GRANTED or DENIED)
+emitBands(count)
+emit(amount)
+end
 local function uncoveredTick(band, window, at)
 local starts, latest = band.window, max(now, window or 0, at or 0)
 if now < starts[1] then return now end
@@ -1770,6 +1858,8 @@ elseif operation == RENEW then renew(count)
 elseif operation == PEEK then chargeAll(items, true)
 elseif operation == REFUND then refund(count)
 elseif operation == LEASE then lease(count, shadows[1])
+elseif operation == FORCE then force(count)
+elseif operation == PARTIAL then takePart(count, shadows[1])
 elseif operation == BACKDATE then backdate(count)
 else settle(count) end
 end

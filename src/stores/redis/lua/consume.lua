@@ -14,7 +14,7 @@
 --                per item: permits, maxWaitTicks, first band, number of bands
 --              any other type: number of items. ACQUIRE is a CHARGE that takes holds
 --                per item: permits (BACKDATE: expected timestamp of the bucket), maxWaitTicks, 1 for a shadow rule (LEASE: the
---                  most permits to lease), key, first band, number of bands
+--                  most permits to lease; PARTIAL: the permits are taken in multiples of this), key, first band, number of bands
 --                  per band, only for REFUND, RELEASE, SETTLE and BACKDATE: a tick (REFUND, RELEASE: when granted, negative:
 --                    now; SETTLE: the end of the lease; BACKDATE: the new timestamp, negative: unchanged)
 --                  only for ACQUIRE, RELEASE and RENEW: the two numbers of the hold id, -1 without one
@@ -25,8 +25,9 @@
 --            ALLOWED   all bands allow without delay; per band: remaining, resetAt
 --            EMPTY     token buckets deny; per band, the bucket: whole, fraction, at. The caller computes the rest
 --            GRANTED   per band, except for REFUND, SETTLE, RESET and BACKDATE: retryAfter (0 allowed, -1 never), delay,
---                      remaining, resetAt; LEASE: then the number of permits and the end of the lease
---            DENIED    per band the same; except for LEASE also the bucket: its size (4; 0: unused; -1: unknown) and four numbers.
+--                      remaining, resetAt; LEASE: then the number of permits and the end of the lease; PARTIAL: then the
+--                      permits that were taken
+--            DENIED    per band the same, and the permits of PARTIAL; except for LEASE and PARTIAL also the bucket:
 --                      For a log these are the tick until which it stays unchanged, its timestamp, and two unused numbers.
 --                      If the clock has stepped back, the size is replaced by the timestamp before the step
 --                      Then, per item with a ban: its end, 0 without one, and 1 if this decision has started it

@@ -16,7 +16,7 @@ end
 
 -- The band without the capacity that is held.
 local function freeBand(lots, band)
-  return { capacity = band.capacity - heldIn(lots), tokens = band.tokens, window = band.window }
+  return { capacity = band.capacity - heldIn(lots), tokens = band.tokens, window = band.window, algorithm = band.algorithm }
 end
 
 -- The bucket at `tick`, with the current lots held until then.
@@ -46,6 +46,7 @@ end
 
 return {
   heldIn = heldIn,
+  freeBand = freeBand,
 
   -- The end of a lease that starts now, unless a window ends earlier.
   leaseEnd = function(now)

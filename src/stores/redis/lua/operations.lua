@@ -1,6 +1,7 @@
 -- Charges whose keys are used several times in the batch or have logs, leased permits or other records; and all other operations.
 local CHARGE, PEEK, REFUND, LEASE, SETTLE, RESET, BACKDATE = 1, 2, 3, 4, 5, 6, 8
 local ACQUIRE, RELEASE, RENEW = 21, 22, 23
+local FORCE, PARTIAL = 24, 25
 local notABucket = 'holds something that is not a bucket'
 
 --@include values.lua
@@ -240,6 +241,7 @@ end
 
 --@include leases.lua
 --@include holds.lua
+--@include variants.lua
 
 -- Returns a tick for which a calendar band has no period: now, or the latest time of its bucket. Two later periods are needed,
 -- because a request may wait for the next one, which ends with the one after it.
@@ -344,6 +346,8 @@ local function decide(operation)
   elseif operation == PEEK then chargeAll(items, true)
   elseif operation == REFUND then refund(count)
   elseif operation == LEASE then lease(count, shadows[1])
+  elseif operation == FORCE then force(count)
+  elseif operation == PARTIAL then takePart(count, shadows[1])
   elseif operation == BACKDATE then backdate(count)
   else settle(count) end
 end

@@ -1,0 +1,42 @@
+import { FluxGateError } from '../errors.js'
+import { type Costs, maxCapacity, requestCost } from '../rule.js'
+
+/** The permits and the further costs of a check, after validation. */
+export interface CheckedCosts {
+  readonly permits: number
+  readonly costs: Costs
+}
+
+/**
+ * Validates the costs of a check. `known` are the costs that the rules of the rule set charge. `requests` may be given as
+ * `permits` or in `costs`.
+ */
+export function checkCosts(costs: Costs, permits: number | undefined, known: ReadonlySet<string>): CheckedCosts {
+  if (typeof costs !== 'object' || costs === null || Array.isArray(costs))
+    throw invalid(
+      `costs must be an object such as { tokens: 1200 }; received ${Array.isArray(costs) ? 'a list' : typeof costs}.`,
+    )
+  for (const [name, value] of Object.entries(costs)) {
+    if (!Number.isInteger(value) || value < 0 || value > maxCapacity) {
+      const received = typeof value === 'number' ? value : typeof value
+      throw invalid(`costs.${name} must be an integer from 0 to ${maxCapacity}; received ${received}.`)
+    }
+    if (name !== requestCost && !known.has(name))
+      throw new FluxGateError(
+        'FLUXGATE_COST_UNKNOWN',
+        `costs.${name.slice(0, 128)} is charged by no rule of the rule set. Its rules charge ${[...known].join(', ') || 'nothing'}.`,
+      )
+  }
+  const requests = Object.hasOwn(costs, requestCost) ? costs[requestCost] : undefined
+  if (requests !== undefined && permits !== undefined && requests !== permits)
+    throw invalid(
+      `costs.requests must equal permits, which means the same; received ${requests} and ${permits}. Remove one.`,
+    )
+  return { permits: permits ?? requests ?? 1, costs }
+}
+
+/** The amount of one cost. Undefined if the request does not have it. */
+export const costOf = (costs: Costs | undefined, name: string): number | undefined =>
+  costs !== undefined && Object.hasOwn(costs, name) ? costs[name] : undefined
+
+const invalid = (message: string): FluxGateError => new FluxGateError('FLUXGATE_ARGUMENT_INVALID', message)

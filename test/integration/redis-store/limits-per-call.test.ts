@@ -1,0 +1,43 @@
+import { expect, it, onTestFinished } from 'vitest'
+import { createLimiter } from '../../../src/gate/limiter/create-limiter.js'
+import { redisStore } from '../../../src/stores/redis/redis-store.js'
+import { eventually } from '../../fixtures/eventually.js'
+import { freshPrefix, sharedRedis } from '../../servers/shared-redis.js'
+
+const { uri } = sharedRedis()
+
+const options = { algorithm: 'FIXED_WINDOW', capacity: 4, window: '1d' } as const
+
+it('charges partially, by force, and with bands of the call, over a URI and over a store', async () => {
+  const id = freshPrefix()
+  for (const store of [uri, redisStore(uri, { prefix: freshPrefix() })]) {
+    const limiter = createLimiter({ ...options, id, store })
+    onTestFinished(() => limiter.close())
+    expect(await limiter.consume('a', { permits: 3 })).toMatchObject({ allowed: true, remaining: 1, degraded: false })
+    expect(await limiter.consume('a', { permits: 3, partial: true })).toMatchObject({ granted: 1, remaining: 0 })
+    expect(await limiter.consume('a', { permits: 3, partial: true })).toMatchObject({ allowed: false, granted: 0 })
+    expect(await limiter.consume('a', { permits: 2, force: true })).toMatchObject({ allowed: true, remaining: 0 })
+    expect(await limiter.consume('a', { bands: [{ capacity: 10 }] })).toMatchObject({ limit: 10, remaining: 3 })
+    expect(await limiter.state('a')).toMatchObject({ allowed: true, remaining: 0, limit: 4 })
+    expect(await limiter.consume('a', { bands: [{ capacity: 0 }] })).toMatchObject({ reason: 'IMPOSSIBLE' })
+    if (typeof store !== 'string') onTestFinished(() => store.close())
+  }
+})
+
+it('resets all keys, also for other processes', async () => {
+  const id = freshPrefix()
+  const [one, other] = [0, 1].map(() => createLimiter({ ...options, id, store: uri })) as [
+    ReturnType<typeof createLimiter>,
+    ReturnType<typeof createLimiter>,
+  ]
+  onTestFinished(async () => void (await Promise.all([one.close(), other.close()])))
+  for (const key of ['a', 'b']) expect((await other.consume(key, 4)).allowed).toBe(true)
+  await one.resetAll()
+  expect(await one.consume('a', 4)).toMatchObject({ allowed: true, degraded: false })
+  await eventually('the reset in the other process', async () => (await other.state('b')).remaining === 4)
+  expect(await other.state('a')).toMatchObject({ remaining: 0 })
+  // A process that starts later uses the same buckets.
+  const late = createLimiter({ ...options, id, store: uri })
+  onTestFinished(() => late.close())
+  expect(await late.state('a')).toMatchObject({ remaining: 0, degraded: false })
+})
