@@ -1,8 +1,10 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
+import { finish } from '../../core/scheduling/steps.js'
 import { parseDocument } from '../document/document.js'
+import { issueLocator } from '../document/locate-issues.js'
 import { bandKinds } from './fields/band-schema.js'
-import { parseRule, parseRuleSets, ruleSetKinds } from './parse-rules.js'
+import { parseRule, parseRuleSets, ruleSetKinds, ruleSetSteps } from './parse-rules.js'
 import { ruleKinds } from './rule-schema.js'
 
 const reference = readFileSync(new URL('../../../docs/reference/rules.md', import.meta.url), 'utf8')
@@ -25,9 +27,8 @@ describe('docs/reference/rules.md', () => {
   it('shows the actual error message of an invalid document', () => {
     const broken = examples.find(({ kind }) => kind === 'broken')?.text ?? ''
     const message = examples.find(({ language }) => language === 'text')?.text.trimEnd() ?? ''
-    expect(() => parseRuleSets(parseDocument(broken, 'yaml'), 'rules.yaml')).toThrow(
-      expect.objectContaining({ message }),
-    )
+    const load = () => finish(ruleSetSteps(parseDocument(broken, 'yaml'), 'rules.yaml', issueLocator(broken, 'yaml')))
+    expect(load).toThrow(expect.objectContaining({ message }))
   })
 
   it.each(Object.keys({ ...ruleSetKinds, ...ruleKinds, ...bandKinds }))('documents %s', (field) => {
