@@ -172,7 +172,7 @@ describe('permits, peek, refund and reset', () => {
     expect((await gate.check(context, { peek: true })).remaining).toBe(6)
     await gate.reset({ ruleSetId: 'api', ruleId: 'rule', key: '10.0.0.1' })
     expect((await gate.check(context, { peek: true })).remaining).toBe(8)
-    await expect(gate.check(context, { permits: 0 })).rejects.toMatchObject({ code: 'FLUXGATE_ARGUMENT_INVALID' })
+    await expect(gate.check(context, { permits: -1 })).rejects.toMatchObject({ code: 'FLUXGATE_ARGUMENT_INVALID' })
   })
 
   it('reset one rule without affecting others', async () => {

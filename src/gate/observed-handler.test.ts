@@ -68,7 +68,7 @@ describe('observed decisions', () => {
 
   it('reject with the same errors as unobserved ones', async () => {
     const gate = await openGate({ rules, clock: manualClock(0) }, { observer: observer() })
-    await expect(gate.check({ clientIp }, { permits: 0 })).rejects.toThrow()
+    await expect(gate.check({ clientIp }, { permits: -1 })).rejects.toThrow()
     await gate.close()
     await expect(gate.check({ clientIp })).rejects.toMatchObject({ code: 'FLUXGATE_CLOSED' })
     expect(() => gate.decide({ clientIp })).toThrow(expect.objectContaining({ code: 'FLUXGATE_CLOSED' }))

@@ -165,7 +165,7 @@ describe('LoadedRules', () => {
     await book.reload()
     objects.rules = document(6).rules
     await book.reload()
-    objects.rules = document(0).rules
+    objects.rules = document(-1).rules
     await book.reload()
     leave()
     await book.reload()
@@ -179,7 +179,7 @@ describe('LoadedRules', () => {
     book.onReload((result) => heard.push('error' in result ? result.error.code : `changed: ${result.changed}`))
     for (let i = 0; i < 30; i++) await book.reload({ poll: true })
     expect(heard).toEqual([])
-    for (const capacity of [6, 0, 6, 6]) {
+    for (const capacity of [6, -1, 6, 6]) {
       objects.rules = document(capacity).rules
       await book.reload({ poll: true })
     }

@@ -206,7 +206,7 @@ export function editingContract(withPlace: WithRuleStore): void {
 
   withPlace('lists all validation issues with their paths and writes nothing', async ({ store }) => {
     await store.putRuleSet({ id: 'api', rules: [rule('a')] }, { by })
-    const broken = { id: 'b', bands: [{ capacity: 0, window: '1m' }], colour: 'red' }
+    const broken = { id: 'b', bands: [{ capacity: -1, window: '1m' }], colour: 'red' }
     assert.deepEqual(await issuesOf(store.putRule('api', broken, { by })), ['colour', 'bands[0].capacity'])
     assert.deepEqual(await issuesOf(store.putRule('api', 'text', { by })), ['document'])
     assert.deepEqual(await issuesOf(store.putRuleSet({ id: 'api', rules: [rule('x'), broken] }, { by })), [

@@ -122,7 +122,7 @@ describe('POST /api/ratelimit/check', () => {
   })
 
   it.each([
-    [{ permits: 0 }, 'permits'],
+    [{ permits: -1 }, 'permits'],
     [{ permits: 1.5 }, 'permits'],
     [{ permits: '1' }, 'permits'],
     [{ userId: 7 }, 'userId'],

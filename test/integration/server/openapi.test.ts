@@ -262,7 +262,7 @@ describe('every response matches its description', () => {
   const asked: readonly (readonly [name: string, status: number, method: string, path: string, body?: unknown])[] = [
     ['check', 200, 'POST', '/api/ratelimit/check', who],
     ['check', 200, 'POST', '/api/ratelimit/check', { ruleSetId: 'nobody' }],
-    ['check', 400, 'POST', '/api/ratelimit/check', { permits: 0 }],
+    ['check', 400, 'POST', '/api/ratelimit/check', { permits: -1 }],
     ['checkBatch', 200, 'POST', '/api/ratelimit/check/batch', { checks: [who, { ...who, permits: 100 }] }],
     ['refund', 200, 'POST', '/api/ratelimit/refund', who],
     ['releaseHold', 200, 'POST', '/api/ratelimit/release', { holdId: unknownHold }],
