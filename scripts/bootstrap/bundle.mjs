@@ -52,14 +52,17 @@ async function bundleForEdge(/** @type {string} */ dist) {
   const { rolldown } = await import('rolldown')
   const variants = Object.entries(readJson(at('package.json')).exports).filter(([, target]) => target.workerd)
   const input = Object.fromEntries(
-    variants.map(([subpath, { types }]) => {
-      const name = subpath.replace(/^\.\/?/, '')
-      return [
-        name || 'index',
-        join(dist, name === '' ? 'edge.js' : types.replace('./dist/', '').replace(/\.d\.ts$/, '.js')),
-      ]
-    }),
+    variants
+      .map(([subpath, { types }]) => {
+        const name = subpath.replace(/^\.\/?/, '')
+        return [
+          name || 'index',
+          join(dist, name === '' ? 'edge.js' : types.replace('./dist/', '').replace(/\.d\.ts$/, '.js')),
+        ]
+      })
+      .filter(([, file = '']) => existsSync(file)),
   )
+  if (Object.keys(input).length === 0) return
   // Unused imports of Node's modules are removed.
   const treeshake = { moduleSideEffects: false }
   const build = await rolldown({

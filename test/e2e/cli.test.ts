@@ -53,7 +53,7 @@ describe('fluxgate', () => {
     [['rules'], 'Usage: fluxgate rules'],
     [['rules', 'validate'], "missing required argument 'files'"],
     [['check', '--bogus'], "unknown option '--bogus'"],
-    [['check', '--permits', '0'], 'It must be an integer from 1'],
+    [['check', '--permits', '-1'], 'It must be an integer from 0'],
     [['check', '--header', 'novalue'], 'It must have the form name:value.'],
     [['check', '--rules', 'none.yaml'], 'There is no rules file none.yaml'],
     [['check', '--rules', 'wrong.yaml'], '\n  ruleSets[0].rules[0].bandz: unknown field'],

@@ -249,6 +249,7 @@ export function createLimiter(options: LimiterOptions): Limiter {
       return { ...decision, delayMs: Math.max(0, at - startedAt) / ticksPerMs }
     },
     async acquire(key, permits = 1) {
+      if (!buckets.isOpen) await buckets.open()
       return keepHold(holding, await limiter.decide(ruleSetId, [chargeOf(key, permits)]))
     },
     async run(key, fn) {

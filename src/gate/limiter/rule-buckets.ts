@@ -13,6 +13,8 @@ export class RuleBuckets {
   #compiled: CompiledRule
   #groupOf: (bands: unknown) => BucketGroup
   #stop: (() => void) | undefined
+  /** The first connection attempt. Later decisions do not wait for another one. */
+  #attempt: Promise<void> | undefined
 
   constructor(rule: Rule, store: BucketStore) {
     this.#rule = rule
@@ -42,12 +44,16 @@ export class RuleBuckets {
     return generations === undefined || (generations.isKnown && this.#stop !== undefined)
   }
 
-  /** Reads the generation and keeps it current. Returns after the store's own timeout if it is unavailable. */
+  /** Reads the generation and keeps it current. If the store is unavailable, the first call returns after its connection timeout. */
   async open(): Promise<void> {
     const { generations, availability } = this.#store
     this.#stop ??= generations?.watch(() => this.#restart())
-    if (generations?.isKnown) this.#restart()
-    else await availability?.ready?.().catch(() => {})
+    if (generations?.isKnown) {
+      this.#restart()
+      return
+    }
+    this.#attempt ??= availability?.ready?.().catch(() => {})
+    await this.#attempt
   }
 
   /** Resets all keys of the rule. Other processes notice it within a second. */

@@ -149,7 +149,7 @@ export class HttpHandler implements Handler {
   /** An open circuit breaker follows from failures that were reported before. */
   #warn(error: unknown): void {
     if (!(error instanceof FluxGateError) || error.code === 'FLUXGATE_STORE_OPEN') return
-    const message = `${error.message} Until it answers, requests are decided without it (${this.#policy}).`
+    const message = `${error.message.replace(/\.?$/, '.')} Until it answers, requests are decided without it (${this.#policy}).`
     this.warnings.warn(error.code, message, error.code)
   }
 

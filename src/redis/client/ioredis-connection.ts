@@ -64,9 +64,14 @@ export function ioredisConnection(client: IoredisClient): RedisConnection {
   }
 }
 
+/** The attempts in progress. Stores that share a client share its listeners: Node.js warns of more than ten for one event. */
+const attempts = new WeakMap<IoredisClient, Promise<void>>()
+
 /** Resolves when the client is connected or has given up. Rejects if only a configuration change can help. */
 function connectionAttempt(client: IoredisClient): Promise<void> {
-  return new Promise((resolve, reject) => {
+  const inProgress = attempts.get(client)
+  if (inProgress !== undefined) return inProgress
+  const attempt = new Promise<void>((resolve, reject) => {
     const fail = (error: unknown): void => {
       if (!isMisconfigured(error)) return
       reject(error)
@@ -76,12 +81,15 @@ function connectionAttempt(client: IoredisClient): Promise<void> {
       client.off('ready', done)
       client.off('end', done)
       client.off('error', fail)
+      attempts.delete(client)
       resolve()
     }
     client.on('ready', done)
     client.on('end', done)
     client.on('error', fail)
   })
+  attempts.set(client, attempt)
+  return attempt
 }
 
 /**

@@ -186,7 +186,9 @@ function isLegalBand(band: Band): boolean {
   const isBucket = algorithm === 'TOKEN_BUCKET' || algorithm === 'LEAKY_BUCKET'
   return (
     identifier.test(label) &&
-    [capacity, refillTokens].every((count) => Number.isInteger(count) && count >= 1 && count <= 1e9) &&
+    [capacity, refillTokens].every((count) => Number.isInteger(count) && count <= 1e9) &&
+    capacity >= 0 &&
+    refillTokens >= 1 &&
     Number.isInteger(windowTicks) &&
     windowTicks >= 1_000 &&
     windowTicks <= 31_622_400_000_000 &&

@@ -206,3 +206,13 @@ it('reports that a node-redis client is not connected', async () => {
     })
   }
 })
+
+it('adds its listeners once to a client that many stores wait for', async () => {
+  const client = new Redis(server.port)
+  const attempts = Array.from({ length: 20 }, () => connectionOf(client).ready?.(60_000))
+  const counts = ['ready', 'end', 'error'].map((event) => client.listenerCount(event))
+  await Promise.all(attempts)
+  expect(Math.max(...counts)).toBeLessThanOrEqual(2)
+  expect(client.listenerCount('ready')).toBe(0)
+  client.disconnect()
+})

@@ -34,7 +34,9 @@ export function openRedis(
     )
   }
   const target = redisTarget(options)
-  const library = load()
+  const library = load().catch((error: unknown) => {
+    throw notInstalled(error)
+  })
   const open = (): OwnClient => new OwnClient(target, library, replyMs)
   return connections === 1 ? open() : roundRobin(Array.from({ length: connections }, open))
 }
@@ -44,7 +46,7 @@ async function importIoredis(): Promise<Library> {
   try {
     return await import('ioredis')
   } catch (error) {
-    throw notInstalled(error)
+    return Promise.reject(error)
   }
 }
 

@@ -63,7 +63,8 @@ export class FuzzRequests {
       key: ['10.0.0.0%2F8', '203.0.113.7', '10.0.0.0/8'],
     }
     return path.replaceAll(/\{(\w+)\}/g, (_, name: string) => {
-      if (random() < 0.7) return oneOf(random, known[name] as readonly string[])
+      const choices = known[name]
+      if (choices !== undefined && random() < 0.7) return oneOf(random, choices)
       if (random() < 0.2)
         return oneOf(random, ['%', '%zz', '%ff%fe', '%C0%80', '..', '.', '%2e%2e', '%00', '', ';a=b', '%ED%A0%80'])
       return encoded(anyText(random))
