@@ -20,6 +20,7 @@ const pages: Readonly<Partial<Record<PageName, () => Promise<Page> | Page>>> = {
   rules: () => import('./pages/rules/rules.js').then((it) => it.Rules),
   try: () => import('./pages/try/try-it.js').then((it) => it.TryIt),
   keys: () => import('./pages/keys/keys.js').then((it) => it.Keys),
+  candidates: () => import('./pages/candidates/candidates.js').then((it) => it.Candidates),
   whatif: () => import('./pages/what-if/what-if.js').then((it) => it.WhatIf),
   playground: () => import('./pages/playground/playground.js').then((it) => it.Playground),
 }
@@ -27,6 +28,12 @@ const pages: Readonly<Partial<Record<PageName, () => Promise<Page> | Page>>> = {
 const open = (name: PageName): Promise<Page> | Page => (pages[name] ?? pages.overview ?? (() => Overview))()
 
 const isPage = (name: string): name is PageName => Object.hasOwn(pages, name)
+
+/** Pages that older servers cannot serve. */
+const requiredRoutes: Readonly<Partial<Record<PageName, string>>> = {
+  try: 'POST /api/ratelimit/explain',
+  candidates: 'GET /api/candidates',
+}
 
 /** The playground needs no server. All other pages need its routes. */
 const needsServer = (page: PageName): boolean => page !== 'playground'
@@ -45,9 +52,7 @@ export function App() {
   }, [stream])
   const [wanted = 'overview'] = route.value.segments
   const page = isPage(wanted) ? wanted : 'overview'
-  const shown = (Object.keys(pages) as PageName[]).filter(
-    (name) => name !== 'try' || hasRoute('POST /api/ratelimit/explain'),
-  )
+  const shown = (Object.keys(pages) as PageName[]).filter((name) => hasRoute(requiredRoutes[name] ?? ''))
   if (isSignInShown && needsServer(page)) return <SignIn />
   return (
     <div class="shell">

@@ -53,6 +53,23 @@ export async function request<T>(method: string, path: string, options: ApiOptio
 export const get = async <T>(path: string, signal?: AbortSignal): Promise<T> =>
   (await request<T>('GET', path, signal ? { signal } : {})).body
 
+interface PageOf<T> {
+  readonly cursor: string | null
+  readonly [name: string]: readonly T[] | string | null
+}
+
+/** Loads all pages of a list. `name` is the member that has the entries. */
+export async function loadPages<T>(path: string, name: string, signal?: AbortSignal): Promise<readonly T[]> {
+  const entries: T[] = []
+  for (let cursor: string | null = ''; cursor !== null; ) {
+    const query: string = cursor === '' ? '' : `&cursor=${encodeURIComponent(cursor)}`
+    const page: PageOf<T> = await get(`${path}?limit=100${query}`, signal)
+    entries.push(...(page[name] as readonly T[]))
+    cursor = page.cursor
+  }
+  return entries
+}
+
 export async function send(
   method: string,
   path: string,

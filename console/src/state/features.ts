@@ -20,5 +20,5 @@ export async function loadFeatures(): Promise<void> {
   )
 }
 
-/** `hasRoute('POST /api/ratelimit/explain')` */
-export const hasRoute = (name: string): boolean => features.value.has(name)
+/** `hasRoute('POST /api/ratelimit/explain')`. An empty name is a route of every server. */
+export const hasRoute = (name: string): boolean => name === '' || features.value.has(name)

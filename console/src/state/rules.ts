@@ -1,5 +1,5 @@
 /** Rule documents and the requests that change them. */
-import { ApiError, get, pathOf, request } from './api.js'
+import { ApiError, get, loadPages, pathOf, request } from './api.js'
 
 export interface BandDocument {
   readonly label?: string
@@ -65,19 +65,8 @@ export const ruleSetPath = (id: string): string => pathOf('api', 'rule-sets', id
 export const rulePath = (ruleSetId: string, ruleId: string): string =>
   pathOf('api', 'rule-sets', ruleSetId, 'rules', ruleId)
 
-export async function loadRuleSets(signal?: AbortSignal): Promise<readonly RuleSetDocument[]> {
-  const sets: RuleSetDocument[] = []
-  for (let cursor: string | null = ''; cursor !== null; ) {
-    const query: string = cursor === '' ? '' : `&cursor=${encodeURIComponent(cursor)}`
-    const page: { ruleSets: readonly RuleSetDocument[]; cursor: string | null } = await get(
-      `/api/rule-sets?limit=100${query}`,
-      signal,
-    )
-    sets.push(...page.ruleSets)
-    cursor = page.cursor
-  }
-  return sets
-}
+export const loadRuleSets = (signal?: AbortSignal): Promise<readonly RuleSetDocument[]> =>
+  loadPages('/api/rule-sets', 'ruleSets', signal)
 
 /** Removes the members that the store sets. */
 export function withoutVersion<T extends object>(document: T): T {

@@ -29,24 +29,39 @@ export const dateAndTime = (at: number | string): string =>
   new Intl.DateTimeFormat(language.value, { dateStyle: 'medium', timeStyle: 'medium' }).format(new Date(at))
 
 const units = [
-  ['d', 86_400_000],
-  ['h', 3_600_000],
-  ['m', 60_000],
-  ['s', 1_000],
+  ['durationDay', 86_400_000],
+  ['durationHour', 3_600_000],
+  ['durationMinute', 60_000],
+  ['durationSecond', 1_000],
 ] as const
 
-/** `250 ms`, `12 s`, `1 m 30 s`: at most two units. */
+/** `250 ms`, `12 s`, `1 min 30 s`: at most two units. */
 export function duration(ms: number): string {
-  if (ms < 1_000) return `${ms < 10 && ms % 1 !== 0 ? ms.toFixed(1) : Math.ceil(ms)} ms`
+  if (ms < 1_000) return t('durationMillisecond', { count: ms < 10 && ms % 1 !== 0 ? ms.toFixed(1) : Math.ceil(ms) })
   const parts: string[] = []
   let rest = Math.ceil(ms / 1_000) * 1_000
   for (const [name, size] of units) {
     const count = Math.floor(rest / size)
     if (count === 0 || parts.length === 2) continue
-    parts.push(`${count} ${name}`)
+    parts.push(t(name, { count }))
     rest -= count * size
   }
   return parts.join(' ')
+}
+
+const windowUnits = [
+  ['week', 604_800_000],
+  ['day', 86_400_000],
+  ['hour', 3_600_000],
+  ['minute', 60_000],
+  ['second', 1_000],
+  ['millisecond', 1],
+] as const
+
+/** `minute`, `10 seconds`: a window in the largest unit that divides it. */
+export function windowName(ms: number): string {
+  const [name, size] = windowUnits.find(([, size]) => ms % size === 0) ?? (['millisecond', 1] as const)
+  return ms === size ? t(name) : t('windowCount', { count: whole(ms / size), unit: t(name) })
 }
 
 /** `now`, `12 s ago`. */

@@ -1,4 +1,4 @@
-import { duration, whole } from '../text/format.js'
+import { duration, whole, windowName } from '../text/format.js'
 import { t } from '../text/translate.js'
 
 interface LevelProps {
@@ -6,6 +6,7 @@ interface LevelProps {
   readonly limit: number
   readonly remaining: number
   readonly resetAt: number
+  /** 0 for requests in progress, which have no window. */
   readonly windowMs: number
   /** Default: the current time. */
   readonly now?: number
@@ -30,8 +31,10 @@ export function Level({ label, limit, remaining, resetAt, windowMs, now = Date.n
         {whole(remaining)} / {whole(limit)}
       </span>
       <span class="muted small level-reset">
-        {t('per', { window: duration(windowMs) })}
-        {left > 0 && remaining < limit && ` · ${t('fullIn', { time: duration(left) })}`}
+        {windowMs === 0
+          ? t('inProgress', { count: whole(limit - remaining) })
+          : t('per', { window: windowName(windowMs) })}
+        {left > 0 && remaining < limit && ` · ${t(windowMs === 0 ? 'freeIn' : 'fullIn', { time: duration(left) })}`}
       </span>
     </div>
   )

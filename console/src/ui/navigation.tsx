@@ -6,7 +6,7 @@ import { signOut, token } from '../state/session.js'
 import { t } from '../text/translate.js'
 import { Icon } from './icon.js'
 
-export type PageName = 'overview' | 'rules' | 'try' | 'keys' | 'whatif' | 'playground'
+export type PageName = 'overview' | 'rules' | 'try' | 'keys' | 'candidates' | 'whatif' | 'playground'
 
 export const Logo = () => (
   <span class="logo">

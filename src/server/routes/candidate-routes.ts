@@ -1,3 +1,4 @@
+import type { RuleSetDocument } from '../../core/contracts/rule-store.js'
 import { candidateIdOf } from '../../core/rule.js'
 import { inSlices } from '../../core/scheduling/steps.js'
 import {
@@ -8,17 +9,19 @@ import {
   putCandidate,
 } from '../../rules/store/candidates.js'
 import { isObject } from '../../validation/fields.js'
+import { object } from '../../validation/structures.js'
 import type { ApiParts } from '../parts.js'
 import { invalidRequest } from '../request/api-problem.js'
 import { etagOf, expectedVersion } from '../request/etag.js'
 import { json, longJson, type Route, route } from '../request/route.js'
-import { candidateReportSchema } from '../schemas/candidate-schemas.js'
+import { candidatePageSchema, candidateReportSchema } from '../schemas/candidate-schemas.js'
+import { pageParameters } from '../schemas/common-schemas.js'
 import { ruleSetBodySchema, ruleSetSchema } from '../schemas/rule-schemas.js'
 import { audit } from '../server-log.js'
 import { applyStoredRules, requireRuleStore } from '../stored-rules.js'
 import { canonicalSet } from './canonical-rule.js'
 import { etagHeader, noContent } from './edit-request.js'
-import { unknownSet } from './rule-set-routes.js'
+import { findRuleSets, unknownSet } from './rule-set-routes.js'
 
 const group = 'Candidates'
 const access = 'ADMIN'
@@ -27,6 +30,26 @@ const path = '/api/rule-sets/:id/candidate'
 /** Candidates: other versions of rule sets, evaluated beside the rules in force. */
 export function candidateRoutes(parts: ApiParts): Route[] {
   return [
+    route({
+      method: 'GET',
+      path: '/api/candidates',
+      name: 'listCandidates',
+      summary: 'List the candidates of all rule sets, by ID of the rule set.',
+      group,
+      access,
+      query: object({}, pageParameters),
+      responses: { 200: { description: 'A page of candidates.', schema: candidatePageSchema } },
+      async handle({ query }) {
+        const { items, cursor } = await findRuleSets(
+          requireRuleStore(parts),
+          query,
+          ({ candidateOf }) => candidateOf !== undefined,
+        )
+        const candidates: RuleSetDocument[] = []
+        for (const item of items) candidates.push(await inSlices(canonicalSet(item)))
+        return longJson({ candidates, cursor })
+      },
+    }),
     route({
       method: 'GET',
       path,

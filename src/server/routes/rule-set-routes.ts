@@ -42,8 +42,14 @@ export function ruleSetRoutes(parts: ApiParts): Route[] {
         { q: described(boundedText(0, 256), 'Text to search for in ID and description.'), ...pageParameters },
       ),
       responses: { 200: { description: 'A page of rule sets.', schema: ruleSetPageSchema } },
-      async handle({ query }) {
-        const { items, cursor } = await findRuleSets(requireRuleStore(parts), query)
+      async handle({ query: { q = '', ...page } }) {
+        const search = q.toLowerCase()
+        const { items, cursor } = await findRuleSets(
+          requireRuleStore(parts),
+          page,
+          ({ id, description = '', candidateOf }) =>
+            candidateOf === undefined && [id, description].some((text) => text.toLowerCase().includes(search)),
+        )
         const ruleSets: RuleSetDocument[] = []
         for (const item of items) ruleSets.push(await inSlices(canonicalSet(item)))
         return longJson({ ruleSets, cursor })
@@ -146,16 +152,14 @@ export const pathOfSet = (id: string): string => `/api/rule-sets/${encodeURIComp
 export const unknownSet = (id: string): ApiProblem => notFound(`Rule set ${quotedId(id)} does not exist.`)
 
 /** Filters pages of the store. A page may be short, but is never empty while there are further matches. */
-async function findRuleSets(
+export async function findRuleSets(
   rules: RuleStore,
-  { q, limit = defaultLimit, cursor }: { q?: string; limit?: number; cursor?: string },
+  { limit = defaultLimit, cursor }: { limit?: number; cursor?: string },
+  matches: (set: RuleSetDocument) => boolean,
 ) {
-  const search = q?.toLowerCase() ?? ''
-  const matches = ({ id, description = '' }: RuleSetDocument): boolean =>
-    [id, description].some((text) => text.toLowerCase().includes(search))
   for (let from = cursor; ; ) {
     const page = await rules.listRuleSets({ limit, cursor: from })
-    const items = page.items.filter((set) => set.candidateOf === undefined && matches(set))
+    const items = page.items.filter(matches)
     if (items.length > 0 || page.cursor === null) return { items, cursor: page.cursor }
     from = page.cursor
   }

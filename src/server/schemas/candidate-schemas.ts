@@ -1,7 +1,8 @@
 import { described } from '../../validation/kind.js'
 import { text } from '../../validation/kinds.js'
 import { object } from '../../validation/structures.js'
-import { count, epochMs, listOf } from './common-schemas.js'
+import { count, cursorSchema, epochMs, listOf } from './common-schemas.js'
+import { ruleSetSchema } from './rule-schemas.js'
 
 const open = { isOpen: true }
 const counts = {
@@ -9,6 +10,12 @@ const counts = {
   rejectedNowOnly: count('Rejected by the rules in force only.'),
   rejectedThenOnly: count('Rejected by the candidate only.'),
 }
+
+export const candidatePageSchema = object(
+  { candidates: listOf(ruleSetSchema), cursor: cursorSchema },
+  {},
+  { title: 'CandidatePage', ...open },
+)
 
 export const candidateReportSchema = object(
   {

@@ -85,6 +85,51 @@ describe('try it', () => {
   })
 })
 
+describe('candidates', () => {
+  it('are started from an edit, compared on live traffic without effect, and promoted with undo', async () => {
+    const shop = await openShop()
+    const page = await open(`${shop.console}#/rules/shop/login`)
+    await page.getByLabel('Capacity').fill('3')
+    await page.getByRole('button', { name: 'Try as candidate' }).click()
+    await page.getByRole('heading', { name: 'Candidate of shop' }).waitFor()
+    await page.getByText('No decisions yet.').waitFor()
+    await shop.traffic()
+    // 5 of 7 attempts are allowed now, 3 under the candidate.
+    await page.getByRole('row', { name: 'Login attempts 2 0 2' }).waitFor()
+    await page.getByRole('row', { name: '203.0.113.7 login 2 0 2' }).waitFor()
+    await expectAccessible(page)
+    await page.getByRole('button', { name: 'Promote' }).click()
+    await page.getByRole('dialog').getByText('rejected 2 more requests').waitFor()
+    await page.getByRole('dialog').getByRole('button', { name: 'Promote' }).click()
+    await page.getByText('The candidate of shop is now in force.').waitFor()
+    const login = { method: 'POST', path: '/login', clientIp: '203.0.113.9' }
+    expect(await shop.check(login)).toMatchObject({ limit: 3 })
+    await page.getByRole('button', { name: 'Undo' }).click()
+    await page.getByText('The candidate of shop is now in force.').waitFor({ state: 'detached' })
+    await expect.poll(() => shop.check(login)).toMatchObject({ limit: 5 })
+  })
+
+  it('are edited as YAML, dropped, and restored with undo', async () => {
+    const shop = await openShop()
+    const page = await open(`${shop.console}#/candidates`)
+    await page.getByText('No candidate is running.').waitFor()
+    await expectAccessible(page)
+    await page.getByRole('button', { name: 'shop' }).click()
+    const text = page.getByRole('textbox', { name: 'Candidate rules' })
+    const rules = await text.inputValue()
+    await text.fill(rules.replace('capacity: 5', 'capacity: many'))
+    await page.getByText('bands[0].capacity').waitFor()
+    await text.fill(rules.replace('capacity: 5', 'capacity: 4'))
+    await page.getByRole('button', { name: 'Start', exact: true }).click()
+    await page.getByText('capacity: 4').waitFor()
+    await page.getByRole('button', { name: 'Drop' }).click()
+    await page.getByText('No candidate is running.').waitFor()
+    await page.getByRole('button', { name: 'Undo' }).click()
+    await page.getByText('capacity: 4').waitFor()
+    expect(page.problems).toEqual([])
+  })
+})
+
 describe('what if', () => {
   it('compares current and changed rules over an access log, with the counts of fluxgate simulate', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'fluxgate-log-'))

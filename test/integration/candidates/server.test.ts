@@ -16,6 +16,7 @@ it('is put, compared, promoted with history, and gone afterwards', async () => {
   expect(put.status).toBe(201)
   expect(put.body).toMatchObject({ id: 'shop.candidate', candidateOf: 'shop', version: 1 })
   expect((await ask('GET', path)).body).toEqual(put.body)
+  expect((await ask('GET', '/api/candidates')).body).toEqual({ candidates: [put.body], cursor: null })
   expect((await ask('GET', '/api/rule-sets')).body.ruleSets.map(({ id }: { id: string }) => id)).toEqual([
     'other',
     'shop',
@@ -37,6 +38,7 @@ it('is put, compared, promoted with history, and gone afterwards', async () => {
   expect(promoted.body).not.toHaveProperty('candidateOf')
   expect(promoted.body.rules.find(({ id }: { id: string }) => id === 'per-address').bands[0].capacity).toBe(3)
   expect((await ask('GET', path)).status).toBe(404)
+  expect((await ask('GET', '/api/candidates')).body.candidates).toEqual([])
   expect((await ask('GET', `${path}/report`)).body.code).toBe('FLUXGATE_CANDIDATE_UNKNOWN')
   const { body: history } = await ask('GET', `${shop}/history`)
   expect(history.changes[0]).toMatchObject({ action: 'PUT_SET', version: current.version + 1 })

@@ -1,5 +1,7 @@
 import { useEffect, useMemo, useState } from 'preact/hooks'
-import { ApiError, type Issue, request } from '../../state/api.js'
+import { ApiError } from '../../state/api.js'
+import { putRuleInCandidate } from '../../state/candidates.js'
+import { hasRoute } from '../../state/features.js'
 import { linkTo, navigate } from '../../state/route.js'
 import {
   createRule,
@@ -18,6 +20,8 @@ import { notify } from '../../ui/toast.js'
 import { HistoryDialog } from './history-dialog.js'
 import { RuleForm } from './rule-form.js'
 import { ConflictDialog, SaveDialog } from './save-dialogs.js'
+import { useValidation } from './validation.js'
+import { ValidationList } from './validation-list.js'
 import { fromYaml, toYaml } from './yaml-text.js'
 
 interface EditorProps {
@@ -50,34 +54,18 @@ export function RuleEditor({ ruleSetId, rule, wantedId, isNew, onSaved }: Editor
   const [draft, setDraft] = useState<RuleDocument>(start)
   const [text, setText] = useState(() => toYaml(start))
   const [problem, setProblem] = useState('')
-  const [issues, setIssues] = useState<readonly Issue[]>([])
-  const [isChecked, setChecked] = useState(false)
   const [dialog, setDialog] = useState<'save' | 'history'>()
   const [theirs, setTheirs] = useState<RuleDocument | 'deleted'>()
   const before = isNew || base === undefined ? '' : toYaml(withoutVersion(base))
   const isChanged = isNew || toYaml(draft) !== before || problem !== ''
 
-  useEffect(() => {
-    if (problem !== '') return
-    const stop = new AbortController()
-    setChecked(false)
-    const timer = setTimeout(async () => {
-      try {
-        const { body } = await request<{ errors: readonly Issue[] }>('POST', '/api/rules/validate', {
-          body: asSet(ruleSetId, draft),
-          signal: stop.signal,
-        })
-        setIssues(body.errors.map(({ path, message }) => ({ path: path.replace(/^.*?rules\[0\]\.?/, ''), message })))
-        setChecked(true)
-      } catch (error) {
-        if (!stop.signal.aborted) setIssues([{ path: '', message: messageOf(error) }])
-      }
-    }, 200)
-    return () => {
-      clearTimeout(timer)
-      stop.abort()
-    }
-  }, [draft, problem])
+  // Validated as part of a set, so that the server checks everything that it checks when saving.
+  const validation = useValidation(problem === '' ? { id: ruleSetId, rules: [draft] } : undefined, [draft, problem])
+  const { isChecked } = validation
+  const issues = validation.issues.map(({ path, message }) => ({
+    path: path.replace(/^.*?rules\[0\]\.?/, ''),
+    message,
+  }))
 
   useEffect(() => {
     if (!isChanged) return
@@ -130,6 +118,15 @@ export function RuleEditor({ ruleSetId, rule, wantedId, isNew, onSaved }: Editor
       setTheirs((await currentRule(ruleSetId, base.id).catch(() => undefined)) ?? 'deleted')
     }
   }
+  const tryOut = async (): Promise<void> => {
+    try {
+      await putRuleInCandidate(ruleSetId, draft)
+      notify(t('candidateStarted', { set: ruleSetId }))
+      navigate(['candidates', ruleSetId])
+    } catch (error) {
+      notify(messageOf(error), { isError: true })
+    }
+  }
   const overwrite = async (): Promise<void> => {
     try {
       await putRule(ruleSetId, draft)
@@ -145,7 +142,7 @@ export function RuleEditor({ ruleSetId, rule, wantedId, isNew, onSaved }: Editor
         <a href={linkTo(['rules'])}>{t('backToRules')}</a>
       </Empty>
     )
-  const isValid = problem === '' && issues.length === 0
+  const canSave = problem === '' && issues.length === 0 && isChecked && isChanged
   return (
     <>
       <nav class="crumbs" aria-label={t('breadcrumb')}>
@@ -162,12 +159,12 @@ export function RuleEditor({ ruleSetId, rule, wantedId, isNew, onSaved }: Editor
         <a class="button" href={linkTo(['rules', ruleSetId])}>
           {t('cancel')}
         </a>
-        <button
-          type="button"
-          class="button primary"
-          disabled={!isValid || !isChanged || !isChecked}
-          onClick={() => setDialog('save')}
-        >
+        {hasRoute('GET /api/candidates') && (
+          <button type="button" class="button" disabled={!canSave} title={t('tryAsCandidateHelp')} onClick={tryOut}>
+            <Icon name="candidates" /> {t('tryAsCandidate')}
+          </button>
+        )}
+        <button type="button" class="button primary" disabled={!canSave} onClick={() => setDialog('save')}>
           {t('review')}
         </button>
       </div>
@@ -190,20 +187,7 @@ export function RuleEditor({ ruleSetId, rule, wantedId, isNew, onSaved }: Editor
             value={text}
             onInput={(event) => edited(event.currentTarget.value)}
           />
-          <ul id="issues" class="issues" aria-live="polite">
-            {problem !== '' && <li class="bad">{problem}</li>}
-            {problem === '' &&
-              issues.map(({ path, message }) => (
-                <li class="bad" key={path + message}>
-                  {path && <code>{path}</code>} {message}
-                </li>
-              ))}
-            {isValid && isChecked && (
-              <li class="ok">
-                <Icon name="check" size={15} /> {t('valid')}
-              </li>
-            )}
-          </ul>
+          <ValidationList id="issues" problem={problem} issues={issues} isChecked={isChecked} valid={t('valid')} />
         </section>
       </div>
       {dialog === 'save' && (
@@ -245,6 +229,3 @@ export function RuleEditor({ ruleSetId, rule, wantedId, isNew, onSaved }: Editor
     </>
   )
 }
-
-/** Validated as part of a set, so that the server checks everything that it checks when saving. */
-const asSet = (id: string, rule: RuleDocument): object => ({ id, rules: [rule] })

@@ -1,14 +1,17 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { loadRuleSets, type RuleSetDocument, withoutVersion } from '../../state/rules.js'
+import { plainSet, putCandidate } from '../../state/candidates.js'
+import { hasRoute } from '../../state/features.js'
+import { navigate } from '../../state/route.js'
+import { loadRuleSets, type RuleSetDocument } from '../../state/rules.js'
 import { percent, whole } from '../../text/format.js'
 import { t } from '../../text/translate.js'
 import { Icon } from '../../ui/icon.js'
-import { Empty, Failure, Loading, useLoaded } from '../../ui/states.js'
-import { fromYaml, toYaml } from '../rules/yaml-text.js'
+import { Empty, Failure, Loading, messageOf, useLoaded } from '../../ui/states.js'
+import { notify } from '../../ui/toast.js'
+import { SetText, useSetDraft } from '../rules/set-text.js'
+import { toYaml } from '../rules/yaml-text.js'
 import { ComparisonView } from './comparison.js'
 import type { Comparison, WhatIfReply, WhatIfRequest } from './protocol.js'
-
-const plain = (set: RuleSetDocument): object => ({ ...withoutVersion(set), rules: set.rules.map(withoutVersion) })
 
 /** Compares the current rules with changed ones over an access log. The log stays in the browser. */
 export function WhatIf() {
@@ -21,7 +24,7 @@ export function WhatIf() {
 function Comparer({ sets }: { readonly sets: readonly RuleSetDocument[] }) {
   const [setId, setSetId] = useState(sets[0]?.id ?? '')
   const set = sets.find(({ id }) => id === setId) as RuleSetDocument
-  const [text, setText] = useState(() => toYaml(plain(set)))
+  const [text, setText] = useState(() => toYaml(plainSet(set)))
   const [file, setFile] = useState<File>()
   const [progress, setProgress] = useState<{ read: number; lines: number }>()
   const [result, setResult] = useState<Comparison>()
@@ -34,9 +37,9 @@ function Comparer({ sets }: { readonly sets: readonly RuleSetDocument[] }) {
     setProgress(undefined)
   }
   useEffect(() => stop, [])
-  const parsed = fromYaml(text)
+  const draft = useSetDraft(text)
   const run = (): void => {
-    if (file === undefined) return
+    if (file === undefined || draft.set === undefined) return
     stop()
     setResult(undefined)
     setProblem('')
@@ -56,8 +59,17 @@ function Comparer({ sets }: { readonly sets: readonly RuleSetDocument[] }) {
       stop()
       setProblem(event.message || t('workerFailed'))
     }
-    const request: WhatIfRequest = { file, current: { ruleSets: [plain(set)] }, changed: { ruleSets: [parsed.value] } }
+    const request: WhatIfRequest = { file, current: { ruleSets: [plainSet(set)] }, changed: { ruleSets: [draft.set] } }
     started.postMessage(request)
+  }
+  const startCandidate = async (): Promise<void> => {
+    try {
+      await putCandidate(setId, draft.set ?? {})
+      notify(t('candidateStarted', { set: setId }))
+      navigate(['candidates', setId])
+    } catch (error) {
+      notify(messageOf(error), { isError: true })
+    }
   }
   const chosen = (next: File | undefined): void => {
     if (next === undefined) return
@@ -110,7 +122,7 @@ function Comparer({ sets }: { readonly sets: readonly RuleSetDocument[] }) {
               value={setId}
               onChange={({ currentTarget: { value } }) => {
                 setSetId(value)
-                setText(toYaml(plain(sets.find(({ id }) => id === value) as RuleSetDocument)))
+                setText(toYaml(plainSet(sets.find(({ id }) => id === value) as RuleSetDocument)))
               }}
             >
               {sets.map(({ id }) => (
@@ -118,22 +130,14 @@ function Comparer({ sets }: { readonly sets: readonly RuleSetDocument[] }) {
               ))}
             </select>
           </div>
-          <textarea
-            class="mono yaml"
-            rows={14}
-            spellcheck={false}
-            aria-label={t('changedRules')}
-            value={text}
-            onInput={(event) => setText(event.currentTarget.value)}
-          />
-          {parsed.problem && <p class="bad">{parsed.problem}</p>}
+          <SetText label={t('changedRules')} draft={draft} rows={14} onChange={setText} />
         </section>
       </div>
       <div class="group">
         <button
           type="button"
           class="button primary"
-          disabled={file === undefined || parsed.problem !== '' || progress !== undefined}
+          disabled={file === undefined || !draft.isValid || progress !== undefined}
           onClick={run}
         >
           <Icon name="try" /> {t('compare')}
@@ -159,6 +163,14 @@ function Comparer({ sets }: { readonly sets: readonly RuleSetDocument[] }) {
         </p>
       )}
       {result && <ComparisonView comparison={result} />}
+      {result && hasRoute('GET /api/candidates') && (
+        <div class="group">
+          <button type="button" class="button" disabled={!draft.isValid} onClick={startCandidate}>
+            <Icon name="candidates" /> {t('tryAsCandidate')}
+          </button>
+          <span class="muted small">{t('tryAsCandidateHelp')}</span>
+        </div>
+      )}
     </>
   )
 }

@@ -1,0 +1,72 @@
+/** Candidates: other versions of rule sets, evaluated beside the rules in force without effect. */
+import { ApiError, get, loadPages, request } from './api.js'
+import { type RuleDocument, type RuleSetDocument, ruleSetPath, withoutVersion } from './rules.js'
+
+export interface CandidateDocument extends RuleSetDocument {
+  readonly candidateOf: string
+}
+
+export interface CandidateCounts {
+  readonly rejectedByBoth: number
+  readonly rejectedNowOnly: number
+  readonly rejectedThenOnly: number
+}
+
+export interface CandidateReport extends CandidateCounts {
+  readonly ruleSetId: string
+  readonly sinceAt: number
+  readonly decisions: number
+  readonly rules: readonly (CandidateCounts & { readonly ruleId: string })[]
+  readonly keys: readonly (CandidateCounts & { readonly ruleId: string; readonly key: string })[]
+}
+
+const candidatePath = (ruleSetId: string): string => `${ruleSetPath(ruleSetId)}/candidate`
+
+export const loadCandidates = (signal?: AbortSignal): Promise<readonly CandidateDocument[]> =>
+  loadPages('/api/candidates', 'candidates', signal)
+
+export const loadReport = (ruleSetId: string, signal?: AbortSignal): Promise<CandidateReport> =>
+  get(`${candidatePath(ruleSetId)}/report`, signal)
+
+/** A rule set or candidate without the members that the store sets, for texts, comparisons and requests. */
+export function plainSet(set: { readonly rules: readonly RuleDocument[] }): object {
+  const { candidateOf, ...rest } = withoutVersion(set) as Record<string, unknown>
+  return { ...rest, rules: set.rules.map(withoutVersion) }
+}
+
+export async function putCandidate(ruleSetId: string, set: object): Promise<void> {
+  await request('PUT', candidatePath(ruleSetId), { body: { ...set, id: ruleSetId } })
+}
+
+/** Puts an edited rule into the candidate of its set, or starts a candidate that differs from the set in this rule only. */
+export async function putRuleInCandidate(ruleSetId: string, rule: RuleDocument): Promise<void> {
+  const base = (await existing(candidatePath(ruleSetId))) ?? (await get<RuleSetDocument>(ruleSetPath(ruleSetId)))
+  const isKnown = base.rules.some(({ id }) => id === rule.id)
+  const rules = isKnown ? base.rules.map((old) => (old.id === rule.id ? rule : old)) : [...base.rules, rule]
+  await putCandidate(ruleSetId, plainSet({ ...base, rules }))
+}
+
+async function existing(path: string): Promise<RuleSetDocument | undefined> {
+  try {
+    return await get<RuleSetDocument>(path)
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 404) return undefined
+    throw error
+  }
+}
+
+/** Replaces the rule set by its candidate, if the set still has the version that the user has compared. */
+export async function promoteCandidate(set: RuleSetDocument): Promise<RuleSetDocument> {
+  const headers = { 'If-Match': `"${set.version}"` }
+  return (await request<RuleSetDocument>('POST', `${candidatePath(set.id)}/promote`, { headers })).body
+}
+
+export async function dropCandidate(ruleSetId: string): Promise<void> {
+  await request('DELETE', candidatePath(ruleSetId))
+}
+
+/** Replaces a rule set, if it still has the expected version. */
+export async function putSet(set: RuleSetDocument, expectedVersion: number): Promise<void> {
+  const headers = { 'If-Match': `"${expectedVersion}"` }
+  await request('PUT', ruleSetPath(set.id), { body: plainSet(set), headers })
+}
