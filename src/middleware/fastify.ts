@@ -28,7 +28,7 @@ type FastifyRateLimitOptions = { readonly [Name in keyof EdgeOptions]: Bivariant
    * or `permits` that depend on it. Default `onRequest`.
    */
   readonly hook?: 'onRequest' | 'preHandler' | undefined
-} & (SingleLimit | HandledLimit)
+} & (SingleLimit<FastifyRequest> | HandledLimit)
 
 /** The part of a Fastify instance that the plugin uses. */
 interface FastifyApp {

@@ -1,4 +1,4 @@
-import { type Clock, systemClock } from '../../core/clock.js'
+import { systemClock } from '../../core/clock.js'
 import { closeOnError } from '../../core/close-on-error.js'
 import { compileSnapshot } from '../../core/decision/snapshot.js'
 import { FluxGateError } from '../../core/errors.js'
@@ -18,14 +18,15 @@ import {
   type WatchedRules,
   watchIdentitySources,
 } from '../../http/identity-sources.js'
-import type { SingleRuleInput } from '../../rules/schema/input.js'
+import type { BandInput, SingleRuleInput } from '../../rules/schema/input.js'
 import { parseRule } from '../../rules/schema/parse-rules.js'
 import { memoryStore } from '../../stores/memory/memory-store.js'
 import { Warnings } from '../../validation/warnings.js'
 import { checkEdgeOptions, isEdgeOption } from './edge-options.js'
+import { type OfRequest, readRequestLimits } from './request-limits.js'
 
 /** A limit with an inline rule: `{ capacity: 100, window: '1m' }`, or any fields of a rule. */
-export type SingleLimit = WithoutPermits<SingleRuleInput> & {
+export type SingleLimit<Native = unknown> = LimitOfRequest<SingleRuleInput, Native> & {
   readonly gate?: undefined
   readonly handler?: undefined
   /** The bucket store: `memory` (default), a `redis://` URI, Redis settings, or a `BucketStore`. */
@@ -36,8 +37,27 @@ export type SingleLimit = WithoutPermits<SingleRuleInput> & {
   readonly maxConcurrentWaits?: number
 }
 
-/** Distributes over the forms of a rule. The cost of a request is an option of the HTTP edge, which may be a function. */
-type WithoutPermits<Rule> = Rule extends unknown ? Omit<Rule, 'permits'> : never
+/**
+ * Distributes over the forms of a rule. The limit may depend on the request. The cost of a request is an option of the HTTP edge,
+ * which may be a function too.
+ */
+type LimitOfRequest<Rule, Native> = Rule extends { readonly bands: readonly BandInput[] }
+  ? Omit<Rule, 'permits' | 'bands'> & {
+      /**
+       * The limits, or a function of the request that returns them. Every one must allow a request. Bands with the same label
+       * count together, whatever their capacity. Default label of the bands of a function: the window, such as `per-1m`.
+       */
+      readonly bands: OfRequest<Native, readonly BandInput[]>
+    }
+  : Rule extends { readonly capacity: number }
+    ? Omit<Rule, 'permits' | 'capacity'> & {
+        /**
+         * Permits per window, or the size of the bucket, or a function of the request that returns it: requests of a key count
+         * together, whatever their capacity. 0 rejects every request.
+         */
+        readonly capacity: OfRequest<Native, number>
+      }
+    : never
 
 /** A limit decided by a gate or another handler. */
 export type HandledLimit =
@@ -54,7 +74,7 @@ export type HandledLimit =
 
 /** Options of every middleware: the limit, and how requests are read and rejected. */
 export type RateLimitOptions<Native = unknown, Reply = unknown> = GuardOptions<Native, Reply> &
-  (SingleLimit | HandledLimit)
+  (SingleLimit<Native> | HandledLimit)
 
 /** The gate or handler that decides; undefined for an inline rule. */
 export const handlerOf = ({
@@ -93,11 +113,12 @@ export function createGuard<Native, Reply>(
     }
   }
   const { edge, limit } = splitOptions(options)
-  const { handler, close } = createHandler(limit, edge, ruleSetId, options.clock ?? systemClock)
-  const guard = closeOnError(close, () => new Guard<Native, Reply>(handler, edge))
+  const warnings = new Warnings(options.logger)
+  const { handler, customize, close } = createHandler(limit, edge, ruleSetId, warnings)
+  const guard = closeOnError(close, () => new Guard<Native, Reply>(handler, customize ? { ...edge, customize } : edge))
   return {
     guard,
-    warnings: new Warnings(options.logger),
+    warnings,
     close() {
       guard.close()
       return close()
@@ -144,18 +165,26 @@ export function requireRuleSet(handler: Handler, ruleSetId: string | undefined):
   throw new FluxGateError('FLUXGATE_RULE_SET_UNKNOWN', `Options of rateLimit: ${message}`)
 }
 
-/** Creates the handler of an inline rule. */
-function createHandler(limit: SingleLimit, edge: IdentitySources, ruleSetId: string, clock: Clock) {
+/** Creates the handler of an inline rule. `customize` replaces the hook of the options if the limit depends on the request. */
+function createHandler<Native, Reply>(
+  limit: SingleLimit<Native>,
+  edge: GuardOptions<Native, Reply>,
+  ruleSetId: string,
+  warnings: Warnings,
+) {
   const { store: storeOption, ipv6Prefix, maxConcurrentWaits = defaultMaxConcurrentWaits, ...document } = limit
-  const rule = parseRule({ id: 'limit', ...document })
+  const clock = edge.clock ?? systemClock
+  const ofRequest = readRequestLimits(document, edge.customize)
+  const rule = ofRequest?.rule ?? parseRule({ id: 'limit', ...document })
   requireSources(rule, edge)
-  const snapshot = compileSnapshot([{ id: ruleSetId, strategy: 'all', rules: [rule] }], {
+  const fixed = compileSnapshot([{ id: ruleSetId, strategy: 'all', rules: [rule] }], {
     ipv6Prefix,
     resolvers: undefined,
     maxWaitMs: defaultMaxWaitMs,
     resetBucketsOnReload: true,
     resets: () => 0,
   })
+  const snapshot = ofRequest?.applyTo(fixed) ?? fixed
   const store = boundedStore(openStore(storeOption, { clock, openRedis: redisStoreLater }))
   const room = new WaitingRoom(maxConcurrentWaits, clock)
   const handler = new StandaloneHandler({
@@ -167,9 +196,11 @@ function createHandler(limit: SingleLimit, edge: IdentitySources, ruleSetId: str
     missingRuleBehavior: 'ALLOW',
     onStoreFailure: 'LOCAL',
     localShare: 1,
+    warnings,
   })
   return {
     handler,
+    customize: ofRequest?.customize,
     async close() {
       room.close()
       if (!isStore(storeOption)) await store.close()
@@ -182,11 +213,11 @@ export function splitOptions<Native, Reply>(
   options: RateLimitOptions<Native, Reply>,
 ): {
   edge: GuardOptions<Native, Reply>
-  limit: SingleLimit
+  limit: SingleLimit<Native>
 } {
   const entries = Object.entries(options)
   return {
     edge: Object.fromEntries(entries.filter(([name]) => isEdgeOption(name))),
-    limit: Object.fromEntries(entries.filter(([name]) => !isEdgeOption(name))) as unknown as SingleLimit,
+    limit: Object.fromEntries(entries.filter(([name]) => !isEdgeOption(name))) as unknown as SingleLimit<Native>,
   }
 }

@@ -25,7 +25,7 @@ import { checkEdgeOptions, permitCount } from './edge-options.js'
 export type RouteLimit<Native = unknown> =
   | false
   | GuardOverrides
-  | (SingleLimit & Omit<GuardOptions<Native>, 'ruleSetId'>)
+  | (SingleLimit<Native> & Omit<GuardOptions<Native>, 'ruleSetId'>)
 
 /**
  * The target of a limit: one route, one controller or one method. Each target is represented by one object, and has the same

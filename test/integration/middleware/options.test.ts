@@ -1,5 +1,7 @@
 /** The options of the middlewares that change what is counted and how requests are rejected, over every framework. */
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { createFluxGate } from '../../../src/gate/create-flux-gate.js'
+import { memoryStore } from '../../../src/stores/memory/memory-store.js'
 import { manualClock } from '../../../src/testing/index.js'
 import { eventually } from '../../fixtures/eventually.js'
 import { type Adapter, adapters } from './adapters.js'
@@ -58,6 +60,72 @@ describe.each(adapters)('$name', (adapter) => {
       (await bed.ask({ headers: { 'x-cost': cost } })).headers['x-ratelimit-remaining']
     expect([await remaining('3'), await remaining('0'), await remaining('2')]).toEqual(['2', undefined, '0'])
     expect(await statuses(bed, { headers: { 'x-cost': '0' } }, { headers: { 'x-cost': '1' } })).toEqual([200, 429])
+  })
+
+  it.each([
+    ['returned', (capacity: number) => capacity],
+    ['promised', async (capacity: number) => capacity],
+  ])('applies the capacity that is %s for a request, on one bucket', async (_, given) => {
+    const capacity = (request: unknown) => given(user(adapter)(request) === 'premium' ? 3 : 1)
+    const limit = { capacity, window: '1h', algorithm: 'FIXED_WINDOW', clock: manualClock(0) } as const
+    const bed = await startBed(adapter, [limit])
+    expect(await statuses(bed, {}, {}, as('premium'), as('premium'), as('premium'), {})).toEqual([
+      200, 429, 200, 200, 429, 429,
+    ])
+    const { headers } = await bed.ask(as('premium'))
+    expect(headers['ratelimit-policy']).toBe('"limit.per-1h";q=3;w=3600')
+  })
+
+  it('applies the bands that are returned for a request', async () => {
+    const hour = { capacity: 2, window: '1h' }
+    const bands = (request: unknown) => (user(adapter)(request) ? [hour, { capacity: 1, window: '1s' }] : [hour])
+    const bed = await startBed(adapter, [{ bands, algorithm: 'FIXED_WINDOW', clock: manualClock(0) }])
+    expect(await statuses(bed, as('trial'), as('trial'), {}, {})).toEqual([200, 429, 200, 429])
+    const { headers } = await bed.ask(as('trial'))
+    expect(headers['ratelimit-policy']).toBe('"limit.per-1h";q=2;w=3600, "limit.per-1s";q=1;w=1')
+  })
+
+  it('reports an invalid capacity to the framework, and does not call the application', async () => {
+    const bed = await startBed(adapter, [{ capacity: () => Number.NaN, window: '1h' }])
+    expect((await bed.ask()).status).toBe(500)
+    expect(bed.application.calls).toBe(0)
+    if (adapter.name !== 'node')
+      expect(bed.application.errors).toEqual([
+        expect.objectContaining({
+          code: 'FLUXGATE_ARGUMENT_INVALID',
+          message: 'The result of capacity(request) must be a whole number from 0 to 1000000000; received NaN.',
+        }),
+      ])
+  })
+
+  it('charges the costs of a request in one decision, and nothing for 0', async () => {
+    const gate = await createFluxGate({
+      rules: {
+        id: 'api',
+        rules: [
+          { id: 'requests', bands: [{ capacity: 3, window: '1h' }] },
+          { id: 'tokens', cost: 'tokens', bands: [{ capacity: 100, window: '1h' }] },
+        ],
+      },
+      store: memoryStore({ clock: manualClock(0) }),
+    })
+    onTestFinished(() => gate.close())
+    const costs = async (request: unknown) => {
+      const tokens = adapter.header(request as never, 'x-tokens')
+      return tokens === undefined ? undefined : { tokens: Number(tokens) }
+    }
+    const permits = (request: unknown) => Number(adapter.header(request as never, 'x-cost') ?? 1)
+    const bed = await startBed(adapter, [{ gate, costs, permits }])
+    const spend = (tokens: string, cost = '1') => ({ headers: { 'x-tokens': tokens, 'x-cost': cost } })
+    const left = async () => {
+      const { bands } = await gate.check({ clientIp }, { permits: 0, costs: { tokens: 0 } })
+      return bands.map(({ remaining }) => remaining)
+    }
+    expect(await statuses(bed, spend('60'), spend('60'), {})).toEqual([200, 429, 200])
+    expect(await left()).toEqual([1, 40])
+    expect(await statuses(bed, spend('40', '0'))).toEqual([200])
+    expect(await left()).toEqual([1, 0])
+    expect(await statuses(bed, spend('0', '0'), { headers: { 'x-cost': '0' } }, {}, {})).toEqual([200, 200, 200, 429])
   })
 
   it('skips requests by a promise', async () => {
