@@ -72,5 +72,7 @@ export type {
   CandidateReport,
   CandidateRuleCounts,
 } from './telemetry/candidates/report.js'
+export type { Exemplar } from './telemetry/exemplar.js'
+export type { MetricsFormat } from './telemetry/exposition/exposition.js'
 export type { CollectedMetric, MetricFamily } from './telemetry/metrics.js'
 export type { WarningLogger, Warnings } from './validation/warnings.js'

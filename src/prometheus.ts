@@ -1,4 +1,6 @@
 import type { FluxGate } from './gate/flux-gate.js'
+import type { Exemplar } from './telemetry/exemplar.js'
+import { type MetricName, metricFamilies } from './telemetry/metrics.js'
 
 /** The part of a prom-client `Registry` that the collector uses. */
 export interface PrometheusRegistry {
@@ -36,14 +38,22 @@ export function collectGateMetrics(gate: FluxGate, registry: PrometheusRegistry)
   for (const name of names)
     registry.registerMetric({
       name,
+      type: metricFamilies[name as MetricName].type,
       async get() {
-        const metric = (await read()).find((one) => one.name === name)
-        const values = (metric?.samples ?? []).map(({ name: metricName, labels, value }) => ({
-          metricName,
-          labels,
-          value,
+        const {
+          type,
+          help,
+          samples = [],
+        } = (await read()).find((one) => one.name === name) ?? { type: this.type, help: '' }
+        const values = samples.map((sample) => ({
+          // Without a name, prom-client takes that of the metric, and adds the suffix of counters in the OpenMetrics format.
+          ...(type === 'histogram' && { metricName: sample.name }),
+          labels: sample.labels,
+          value: sample.value,
+          ...(sample.exemplar && { exemplar: asExemplar(sample.exemplar) }),
         }))
-        return { name, help: metric?.help ?? '', type: metric?.type ?? 'gauge', values, aggregator: 'sum' }
+        // A registry in the OpenMetrics format has removed the suffix of counters from the name of this object.
+        return { name: this.name, help, type, values, aggregator: 'sum' }
       },
       /** The counters belong to the gate. */
       reset() {},
@@ -52,3 +62,10 @@ export function collectGateMetrics(gate: FluxGate, registry: PrometheusRegistry)
     for (const name of names) registry.removeSingleMetric(name)
   }
 }
+
+/** The exemplar in the form of prom-client, whose timestamps are seconds. */
+const asExemplar = ({ traceId, spanId, value, at }: Exemplar) => ({
+  labelSet: { trace_id: traceId, span_id: spanId },
+  value,
+  timestamp: at / 1_000,
+})

@@ -5,6 +5,7 @@ import type { CheckOptions, Handler } from '../core/handler.js'
 import type { Acquired } from '../core/holds/keep-hold.js'
 import type { RequestContext } from '../core/request-context.js'
 import type { RuleSet } from '../core/rule.js'
+import type { MetricsFormat } from '../telemetry/exposition/exposition.js'
 import type { CollectedMetric } from '../telemetry/metrics.js'
 import type { Warnings } from '../validation/warnings.js'
 import type { CandidateControl } from './candidates/candidate-control.js'
@@ -73,11 +74,12 @@ export interface FluxGate extends Handler {
   /** Returns the health of the gate. Probes the store at most once per second, with the timeout of a call. */
   health(): Promise<GateHealth>
   /**
-   * Returns the metrics in the Prometheus text format.
+   * Returns the metrics in the Prometheus text format, or in OpenMetrics with the exemplars of sampled traces.
    *
+   * @param options `format`: `PROMETHEUS` (default) or `OPENMETRICS`
    * @throws FluxGateError `FLUXGATE_CONFIG_INVALID` if the gate was created without `metrics: true`
    */
-  metrics(): Promise<string>
+  metrics(options?: { readonly format?: MetricsFormat | undefined }): Promise<string>
   /** Returns the metrics as data, for other formats. Like `metrics`, it needs the option `metrics: true`. */
   collectMetrics(): Promise<readonly CollectedMetric[]>
   /** The names of all metrics. Like `metrics`, it needs the option `metrics: true`. */

@@ -20,6 +20,7 @@ import type { LoadedRules, ReloadResult } from '../rules/loaded-rules.js'
 import { chooseReload } from '../rules/reload/choose-reload.js'
 import { memoryStore } from '../stores/memory/memory-store.js'
 import type { DecisionObserver } from '../telemetry/decision-observer.js'
+import type { MetricsFormat } from '../telemetry/exposition/exposition.js'
 import type { GateMetrics } from '../telemetry/gate-metrics.js'
 import type { CollectedMetric } from '../telemetry/metrics.js'
 import type { Warnings } from '../validation/warnings.js'
@@ -272,9 +273,14 @@ export class Gate implements FluxGate {
     })
   }
 
-  async metrics(): Promise<string> {
-    const { renderMetrics } = await import('../telemetry/metrics.js')
-    return renderMetrics(await this.#metrics().source())
+  async metrics({ format = 'PROMETHEUS' }: { readonly format?: MetricsFormat | undefined } = {}): Promise<string> {
+    const { metricsFormats, renderMetrics } = await import('../telemetry/exposition/exposition.js')
+    if (!metricsFormats.includes(format))
+      throw new FluxGateError(
+        'FLUXGATE_ARGUMENT_INVALID',
+        `format must be ${metricsFormats.join(' or ')}; received ${JSON.stringify(format)}.`,
+      )
+    return renderMetrics(await this.collectMetrics(), format)
   }
 
   async collectMetrics(): Promise<readonly CollectedMetric[]> {

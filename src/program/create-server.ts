@@ -13,6 +13,7 @@ import type { ServerHealth } from '../server/server-gate.js'
 import { type ServerLog, silentLog } from '../server/server-log.js'
 import { type CandidateReport, withShownKeys } from '../telemetry/candidates/report.js'
 import { showKey } from '../telemetry/key-digest.js'
+import type { CollectedMetric } from '../telemetry/metrics.js'
 import type { SeriesQuery } from '../telemetry/series/decision-series.js'
 import type { SeriesReport } from '../telemetry/series/report.js'
 import type { Statistics } from '../telemetry/statistics/statistics.js'
@@ -28,8 +29,8 @@ export interface ServerOptions {
   readonly series?: (query: SeriesQuery) => Promise<SeriesReport>
   /** The comparison of a candidate by all processes; default that of the gate. Keys must be as they may be shown. */
   readonly candidateReport?: (ruleSetId: string) => Promise<CandidateReport | undefined>
-  /** Prometheus text for /metrics. */
-  readonly metrics?: () => string | Promise<string>
+  /** The metrics for /metrics. Workers report those of all workers. */
+  readonly metrics?: () => Promise<readonly CollectedMetric[]>
   /** Health for /health/ready and the console; default the health of the gate. Workers report the health of all workers. */
   readonly health?: () => Promise<ServerHealth>
   /** Content of /info. Must not contain secrets. */

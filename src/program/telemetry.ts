@@ -10,7 +10,7 @@ import type { DecisionRecorder } from '../telemetry/decision-recorder.js'
 import { GateMetrics } from '../telemetry/gate-metrics.js'
 import { showKey } from '../telemetry/key-digest.js'
 import type { Logger } from '../telemetry/logger.js'
-import { renderMetrics } from '../telemetry/metrics.js'
+import { type CollectedMetric, collectMetrics } from '../telemetry/metrics.js'
 import type { SeriesQuery } from '../telemetry/series/decision-series.js'
 import { Outages } from '../telemetry/series/outages.js'
 import type { SeriesPart } from '../telemetry/series/report.js'
@@ -31,8 +31,8 @@ export interface Telemetry {
   candidateReport(ruleSetId: string): Promise<CandidateReport | undefined>
   /** With a Redis store: the comparison by all processes that share it. */
   readonly sharedReport?: (ruleSetId: string) => Promise<CandidateReport | undefined>
-  /** Prometheus text for the followed gate. */
-  metrics(): Promise<string>
+  /** The metrics of the followed gate. */
+  metrics(): Promise<readonly CollectedMetric[]>
   close(): Promise<void>
 }
 
@@ -89,7 +89,7 @@ export function openTelemetry({ server: { revealKeys }, store }: Config, log: Lo
     },
     candidateReport: async (ruleSetId) => ownReport(ruleSetId),
     ...(sharedReports !== undefined && { sharedReport: (ruleSetId: string) => sharedReports.read(ruleSetId) }),
-    metrics: async () => renderMetrics(await metrics.source()),
+    metrics: async () => collectMetrics(await metrics.source()),
     async close() {
       metrics.close()
       await shared?.close()

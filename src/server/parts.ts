@@ -1,6 +1,7 @@
 import type { RuleStore } from '../core/contracts/rule-store.js'
 import type { CandidateReport } from '../telemetry/candidates/report.js'
 import type { ShowKey } from '../telemetry/key-digest.js'
+import type { CollectedMetric } from '../telemetry/metrics.js'
 import type { SeriesQuery } from '../telemetry/series/decision-series.js'
 import type { SeriesReport } from '../telemetry/series/report.js'
 import type { Statistics } from '../telemetry/statistics/statistics.js'
@@ -21,8 +22,8 @@ export interface ApiParts {
   readonly series?: ((query: SeriesQuery) => Promise<SeriesReport>) | undefined
   /** The comparison of a candidate by all processes, with keys as they may be shown; undefined without a candidate. */
   readonly candidateReport: (ruleSetId: string) => Promise<CandidateReport | undefined>
-  /** Prometheus text. */
-  readonly metrics?: (() => string | Promise<string>) | undefined
+  /** The metrics of all processes that share the port. */
+  readonly metrics?: (() => Promise<readonly CollectedMetric[]>) | undefined
   /** Version, store types and similar facts. Must not contain secrets. */
   readonly info?: (() => object | Promise<object>) | undefined
   readonly log: ServerLog

@@ -1,10 +1,11 @@
 import type { Clock } from '../core/clock.js'
 import type { Decision } from '../core/decision.js'
 import { FluxGateError } from '../core/errors.js'
+import { type SampledTrace, sampledTraceOf } from '../core/matching/trace-id.js'
 import type { RequestContext } from '../core/request-context.js'
 import type { DecisionObserver } from './decision-observer.js'
 import { DurationHistogram } from './duration-histogram.js'
-import { RuleCounters } from './rule-counters.js'
+import { type CountedRule, RuleCounters, resultOf } from './rule-counters.js'
 import { DecisionSeries } from './series/decision-series.js'
 import {
   type DecisionCounts,
@@ -47,6 +48,7 @@ export class DecisionRecorder implements DecisionObserver {
   readonly #seconds: (DecisionCounts & { readonly at: number })[] = []
   #totals: DecisionCounts
   readonly #random: () => number
+  readonly #traceOf: (context: RequestContext) => SampledTrace | undefined
   /** Average number of decisions per sample. */
   #stride = 1
   /** The number of decisions from the previous sample to the next, and how many of them are left. */
@@ -57,9 +59,14 @@ export class DecisionRecorder implements DecisionObserver {
   /** How many decisions of the current gap are in the histogram. */
   #timed = 0
 
-  constructor(clock: Clock, random: () => number = Math.random) {
+  constructor(
+    clock: Clock,
+    random: () => number = Math.random,
+    traceOf: (context: RequestContext) => SampledTrace | undefined = ({ headers }) => sampledTraceOf(headers),
+  ) {
     this.#clock = clock
     this.#random = random
+    this.#traceOf = traceOf
     this.#sinceAt = Math.floor(clock.now())
     this.#totals = this.counters.totals()
     this.series = new DecisionSeries(clock, this.counters, this.durations)
@@ -76,7 +83,9 @@ export class DecisionRecorder implements DecisionObserver {
       this.#time(durationMs)
       counted.durations.observe(durationMs, 1)
     }
-    if (this.#untilSample <= 0) this.#sample(decision, context)
+    if (this.#untilSample > 0) return
+    this.#exemplify(decision, context, durationMs, counted)
+    this.#sample(decision, context)
   }
 
   storeFailed(error: unknown): void {
@@ -128,6 +137,15 @@ export class DecisionRecorder implements DecisionObserver {
     const passed = this.#gap - this.#untilSample
     this.durations.observe(durationMs, passed - this.#timed)
     this.#timed = passed
+  }
+
+  /** Only for samples, so that parsing headers costs nothing under high load. */
+  #exemplify(decision: Decision, context: RequestContext, durationMs: number, counted: CountedRule): void {
+    const trace = this.#traceOf(context)
+    if (trace === undefined) return
+    const at = Math.round(this.#clock.now())
+    counted.exemplars[resultOf(decision)] = { ...trace, value: 1, at }
+    if (durationMs >= 0) this.durations.exemplify(durationMs, trace, at)
   }
 
   #sample(decision: Decision, context: RequestContext): void {

@@ -1,4 +1,4 @@
-import { type MetricName, metricFamilies } from './metrics.js'
+import type { CollectedMetric, MetricName } from './metrics.js'
 
 type Merge = (one: number, other: number) => number
 
@@ -11,28 +11,31 @@ const merges: Readonly<Record<string, Merge>> = {
 
 const sum: Merge = (one, other) => one + other
 
-/** Merges the outputs of `renderMetrics` of several processes. */
-export function mergeMetrics(texts: readonly string[]): string {
-  const series = new Map<string, number>()
-  for (const line of texts.flatMap((text) => text.split('\n'))) {
-    const space = line.lastIndexOf(' ')
-    if (line === '' || line.startsWith('#')) continue
-    const name = line.slice(0, space)
-    const value = Number(line.slice(space + 1))
-    const before = series.get(name)
-    const [family = ''] = /^\w+/.exec(name) ?? []
-    if (before === undefined) series.set(name, value)
-    else series.set(name, (merges[family] ?? sum)(before, value))
+type MetricSample = CollectedMetric['samples'][number]
+
+/** Merges the metrics of several processes. Of several exemplars, the latest is kept. */
+export function mergeMetrics(processes: readonly (readonly CollectedMetric[])[]): CollectedMetric[] {
+  const families = new Map<string, CollectedMetric>()
+  const series = new Map<string, Map<string, MetricSample>>()
+  for (const metric of processes.flat()) {
+    const { name } = metric
+    families.set(name, metric)
+    const samples = series.get(name) ?? new Map<string, MetricSample>()
+    series.set(name, samples)
+    for (const sample of metric.samples) {
+      const id = JSON.stringify([sample.name, ...Object.values(sample.labels)])
+      const before = samples.get(id)
+      samples.set(id, before === undefined ? sample : merged(merges[name] ?? sum, before, sample))
+    }
   }
-  const lines = Object.entries(metricFamilies).flatMap(([family, { type, help }]) => [
-    `# HELP ${family} ${help}`,
-    `# TYPE ${family} ${type}`,
-    ...[...series].filter(([name]) => isOf(family, type, name)).map(([name, value]) => `${name} ${value}`),
-  ])
-  return `${lines.join('\n')}\n`
+  return [...families.values()].map((family) => ({
+    ...family,
+    samples: [...(series.get(family.name)?.values() ?? [])],
+  }))
 }
 
-function isOf(family: string, type: string, name: string): boolean {
-  const [own = ''] = /^\w+/.exec(name) ?? []
-  return own === family || (type === 'histogram' && /^_(bucket|sum|count)$/.test(own.slice(family.length)))
+function merged(merge: Merge, one: MetricSample, other: MetricSample): MetricSample {
+  const value = merge(one.value, other.value)
+  const isLater = (one.exemplar?.at ?? 0) < (other.exemplar?.at ?? 0)
+  return { ...(isLater ? other : one), value }
 }

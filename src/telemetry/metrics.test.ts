@@ -3,8 +3,9 @@ import { describe, expect, it } from 'vitest'
 import { unmeteredDecision } from '../core/decision/unmetered-decision.js'
 import { manualClock } from '../testing/manual-clock.js'
 import { DecisionRecorder } from './decision-recorder.js'
+import { renderPrometheus } from './exposition/prometheus-text.js'
 import { mergeMetrics } from './merge-metrics.js'
-import { type MetricsSource, metricFamilies, renderMetrics } from './metrics.js'
+import { collectMetrics, type MetricsSource, metricFamilies } from './metrics.js'
 
 function sourceOf(changes: Partial<MetricsSource> = {}): MetricsSource & { recorder: DecisionRecorder } {
   const recorder = new DecisionRecorder(manualClock(0))
@@ -23,6 +24,8 @@ function sourceOf(changes: Partial<MetricsSource> = {}): MetricsSource & { recor
   } as const
   return { recorder, counters, durations, storeErrors, reloads, ...rest, ...changes }
 }
+
+const rendered = (source: MetricsSource): string => renderPrometheus(collectMetrics(source))
 
 interface Sample {
   readonly name: string
@@ -64,7 +67,7 @@ const decision = (ruleId: string, allowed = true) =>
 
 describe('the metrics', () => {
   it('have TYPE and HELP for each of the twelve families, and no samples of other families', () => {
-    const { types, helps, samples } = parse(renderMetrics(sourceOf()))
+    const { types, helps, samples } = parse(rendered(sourceOf()))
     expect(Object.fromEntries(types)).toEqual(
       Object.fromEntries(Object.entries(metricFamilies).map(([name, { type }]) => [name, type])),
     )
@@ -78,7 +81,7 @@ describe('the metrics', () => {
     const source = sourceOf()
     source.recorder.decided(decision('login'), {}, 0.004)
     source.recorder.decided(decision('login', false), {}, 20)
-    const { samples } = parse(renderMetrics(source))
+    const { samples } = parse(rendered(source))
     const valuesOf = (name: string, labels: Record<string, string> = {}) =>
       samples
         .filter((one) => one.name === name && JSON.stringify(one.labels) === JSON.stringify(labels))
@@ -105,7 +108,7 @@ describe('the metrics', () => {
   it('have cumulative histogram buckets', () => {
     const source = sourceOf()
     for (let i = 0; i < 100; i++) source.recorder.decided(decision('a'), {}, i / 10)
-    const buckets = parse(renderMetrics(source)).samples.filter(({ name }) => name.endsWith('_bucket'))
+    const buckets = parse(rendered(source)).samples.filter(({ name }) => name.endsWith('_bucket'))
     const bounds = buckets.map(({ labels }) => Number((labels.le as string).replace('+Inf', 'Infinity')))
     expect(bounds).toEqual([...bounds].sort((a, b) => a - b))
     expect(buckets.map(({ value }) => value)).toEqual(buckets.map(({ value }) => value).sort((a, b) => a - b))
@@ -119,7 +122,7 @@ describe('the metrics', () => {
     }))
     const source = sourceOf({ ruleCounts })
     for (let i = 0; i < 6_000; i++) source.recorder.decided(decision(`rule-${i}`), {}, -1)
-    const { samples } = parse(renderMetrics(source))
+    const { samples } = parse(rendered(source))
     const series = samples.map(({ name, labels }) => JSON.stringify([name, labels]))
     expect(new Set(series).size).toBe(series.length)
     expect(samples.filter(({ name }) => name === 'fluxgate_rules')).toHaveLength(1_000)
@@ -128,7 +131,7 @@ describe('the metrics', () => {
 
   it('escape label values', () => {
     const ruleCounts = [{ ruleSetId: 'a"b\\c\nd', count: 1 }]
-    const { samples } = parse(renderMetrics(sourceOf({ ruleCounts })))
+    const { samples } = parse(rendered(sourceOf({ ruleCounts })))
     expect(samples.find(({ name }) => name === 'fluxgate_rules')?.labels).toEqual({ rule_set: 'a"b\\c\nd' })
   })
 })
@@ -139,7 +142,7 @@ it('sums the metrics of several processes, and reports the worst circuit breaker
   one.recorder.decided(decision('a'), {}, 0.004)
   two.recorder.decided(decision('a'), {}, 20)
   two.recorder.decided(decision('b', false), {}, 20)
-  const { samples, types } = parse(mergeMetrics([renderMetrics(one), renderMetrics(two)]))
+  const { samples, types } = parse(renderPrometheus(mergeMetrics([collectMetrics(one), collectMetrics(two)])))
   const sumOf = (text: string) =>
     samples.find(({ name, labels }) => `${name}${JSON.stringify(Object.values(labels))}` === text)?.value
   expect(types.size).toBe(12)
@@ -151,7 +154,7 @@ it('sums the metrics of several processes, and reports the worst circuit breaker
   expect(sumOf('fluxgate_store_up[]')).toBe(0)
   expect(sumOf('fluxgate_rules["api"]')).toBe(3)
   expect(sumOf('fluxgate_waiting_requests[]')).toBe(3)
-  expect(parse(mergeMetrics([renderMetrics(one)]))).toEqual(parse(renderMetrics(one)))
+  expect(mergeMetrics([collectMetrics(one)])).toEqual(collectMetrics(one))
 })
 
 it('docs/reference/metrics.md lists exactly the metrics, with type, labels and meaning', () => {

@@ -1,9 +1,10 @@
 /**
- * Renders metrics in the Prometheus text format, version 0.0.4. It uses no client library: decisions increment plain numbers,
- * and the text is built for each scrape. Label values are rule ids and constants, never values chosen by clients.
+ * The metrics and their current samples. No client library is used: decisions increment plain numbers, and samples are
+ * collected for each scrape. Label values are rule ids and constants, never values chosen by clients.
  */
 import { type DurationHistogram, durationBounds } from './duration-histogram.js'
-import { otherRules, type RuleCounters } from './rule-counters.js'
+import type { Exemplar } from './exemplar.js'
+import { type DecisionResult, otherRules, type RuleCounters } from './rule-counters.js'
 
 /** The description of a metric. */
 export interface MetricFamily {
@@ -87,8 +88,6 @@ export interface MetricsSource {
   readonly holds: number
 }
 
-export const metricsContentType = 'text/plain; version=0.0.4; charset=utf-8'
-
 /** Bounds the number of series, because programs may create any number of rule sets. */
 const mostRuleSets = 1_000
 
@@ -104,6 +103,8 @@ export interface CollectedMetric extends MetricFamily {
     readonly labels: Readonly<Record<string, string>>
     /** The current value. */
     readonly value: number
+    /** A sampled trace that was counted by this sample. */
+    readonly exemplar?: Exemplar | undefined
   }[]
 }
 
@@ -111,25 +112,16 @@ export interface CollectedMetric extends MetricFamily {
 export const collectMetrics = (source: MetricsSource): CollectedMetric[] =>
   (Object.keys(metricFamilies) as MetricName[]).map((name) => {
     const family = metricFamilies[name]
-    const samples = samplesOf[name](source).map(([suffix, values, value]) => {
+    const samples = samplesOf[name](source).map(([suffix, values, value, exemplar]) => {
       const labelNames: readonly string[] = suffix === '_bucket' ? ['le'] : family.labels
       const labels = Object.fromEntries(values.map((label, i) => [labelNames[i] as string, label]))
-      return { name: `${name}${suffix}`, labels, value }
+      return { name: `${name}${suffix}`, labels, value, ...(exemplar && { exemplar }) }
     })
     return { name, ...family, samples }
   })
 
-export function renderMetrics(source: MetricsSource): string {
-  const lines: string[] = []
-  for (const { name, type, help, samples } of collectMetrics(source)) {
-    lines.push(`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`)
-    for (const sample of samples) lines.push(`${sample.name}${labelText(sample.labels)} ${sample.value}`)
-  }
-  return `${lines.join('\n')}\n`
-}
-
 /** The suffix of the metric name, the label values in order, and the value. */
-type Sample = readonly [suffix: string, labels: readonly string[], value: number]
+type Sample = readonly [suffix: string, labels: readonly string[], value: number, exemplar?: Exemplar | undefined]
 
 const single = (value: number): Sample[] => [['', [], value]]
 const byLabel = (counts: Readonly<Record<string, number>>): Sample[] =>
@@ -137,15 +129,22 @@ const byLabel = (counts: Readonly<Record<string, number>>): Sample[] =>
 
 const samplesOf: { readonly [Name in MetricName]: (source: MetricsSource) => readonly Sample[] } = {
   fluxgate_decisions_total: ({ counters }) =>
-    counters.rows().flatMap(({ ruleSetId, ruleId, allowed, denied, shadowDenied, delayed }) => {
+    counters.counted().flatMap(({ ruleSetId, ruleId, allowed, denied, shadowDenied, delayed, exemplars }) => {
       const results = { allowed, denied, shadow_denied: shadowDenied, delayed }
       return Object.entries(results).map(
-        ([result, value]): Sample => ['', [ruleSetId ?? '', ruleId ?? '', result], value],
+        ([result, value]): Sample => [
+          '',
+          [ruleSetId ?? '', ruleId ?? '', result],
+          value,
+          exemplars[result as DecisionResult],
+        ],
       )
     }),
   fluxgate_decision_duration_seconds({ durations }) {
     const { cumulative, count, sumSeconds } = durations.read()
-    const buckets = cumulative.map((value, i): Sample => ['_bucket', [String(durationBounds[i] ?? '+Inf')], value])
+    const buckets = cumulative.map(
+      (value, i): Sample => ['_bucket', [String(durationBounds[i] ?? '+Inf')], value, durations.exemplars[i]],
+    )
     return [...buckets, ['_sum', [], sumSeconds], ['_count', [], count]]
   },
   fluxgate_store_errors_total: ({ storeErrors }) => byLabel(storeErrors),
@@ -166,10 +165,3 @@ const samplesOf: { readonly [Name in MetricName]: (source: MetricsSource) => rea
   fluxgate_lease_permits: ({ leasePermits }) => single(leasePermits),
   fluxgate_holds: ({ holds }) => single(holds),
 }
-
-function labelText(labels: Readonly<Record<string, string>>): string {
-  const pairs = Object.entries(labels).map(([name, value]) => `${name}="${escaped(value)}"`)
-  return pairs.length === 0 ? '' : `{${pairs.join(',')}}`
-}
-
-const escaped = (value: string): string => value.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n')

@@ -1,5 +1,6 @@
 import type { Decision } from '../core/decision.js'
 import { DurationHistogram } from './duration-histogram.js'
+import type { Exemplar } from './exemplar.js'
 import type { DecisionCounts, RuleCounts } from './statistics/statistics.js'
 
 /** The counts of one rule. The object lives as long as the counters. */
@@ -8,7 +9,12 @@ export interface CountedRule extends RuleCounts {
   readonly degraded: number
   /** The durations of the timed decisions. */
   readonly durations: DurationHistogram
+  /** The latest decisions with a sampled trace, by result. */
+  readonly exemplars: Partial<Record<DecisionResult, Exemplar>>
 }
+
+/** The result of a decision, as counted. */
+export type DecisionResult = 'allowed' | 'delayed' | 'denied'
 
 interface Row extends CountedRule {
   allowed: number
@@ -19,6 +25,10 @@ interface Row extends CountedRule {
   /** The next row with the same rule id in another rule set. */
   next: Row | undefined
 }
+
+/** The result of a decision. */
+export const resultOf = ({ allowed, delayMs }: Decision): DecisionResult =>
+  allowed ? (delayMs > 0 ? 'delayed' : 'allowed') : 'denied'
 
 /** Bounds the memory of a long-running process whose rules change often. */
 const maxRows = 5_000
@@ -110,7 +120,7 @@ export class RuleCounters {
     const next = this.#byRule.get(ruleId)
     const durations = new DurationHistogram()
     const counts = { allowed: 0, delayed: 0, denied: 0, shadowDenied: 0, degraded: 0 }
-    const row: Row = { ruleSetId, ruleId, ...counts, durations, next }
+    const row: Row = { ruleSetId, ruleId, ...counts, durations, exemplars: {}, next }
     this.#byRule.set(ruleId, row)
     this.#rows.push(row)
     return row

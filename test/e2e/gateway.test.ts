@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs'
 import { Agent, type IncomingMessage, request } from 'node:http'
 import { createServer as createSecureServer } from 'node:https'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { parseOpenMetrics } from '../fixtures/open-metrics.js'
 import { stopAfterTest } from '../fixtures/stop-after-test.js'
 import { answerOf, ask, deferred, echoUpstream, serve, upstream } from '../fixtures/test-gateway.js'
 import { startRedis } from '../servers/redis-server.js'
@@ -270,6 +271,12 @@ describe('metrics and health', () => {
     const counts = [...body.matchAll(/^fluxgate_decisions_total\{[^}]*\} (\d+)$/gm)].map(([, count]) => Number(count))
     expect(counts.reduce((sum, count) => sum + count, 0)).toBe(10)
     expect(body).not.toContain('planted-s3cr3t')
+    await ask(running.url, { headers: { traceparent: `00-${'ab'.repeat(16)}-${'cd'.repeat(8)}-01` } })
+    const headers = { Authorization: 'Bearer planted-s3cr3t', Accept: 'application/openmetrics-text; version=1.0.0' }
+    const samples = parseOpenMetrics((await ask(`${base}/metrics`, { headers })).body).flatMap((one) => one.samples)
+    expect(samples.find(({ name }) => name === 'fluxgate_decision_duration_seconds_count')?.value).toBe(11)
+    const traces = samples.flatMap(({ exemplar }) => exemplar?.labels.trace_id ?? [])
+    expect(traces).toEqual(['ab'.repeat(16), 'ab'.repeat(16)])
     expect(await ask(`${base}/health/ready`)).toMatchObject({ status: 200 })
     expect(await ask(`${base}/health/live`)).toMatchObject({ status: 200 })
     expect((await ask(`${base}/api/rule-sets`)).status).toBe(404)

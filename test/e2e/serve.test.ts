@@ -3,6 +3,7 @@ import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { request } from 'node:https'
 import { describe, expect, it } from 'vitest'
+import { parseOpenMetrics } from '../fixtures/open-metrics.js'
 import { stopAfterTest } from '../fixtures/stop-after-test.js'
 import { freePort } from '../servers/free-port.js'
 import { mongoKind, openMongo } from '../servers/mongo-server.js'
@@ -162,9 +163,30 @@ describe('the server as a process', () => {
     expect(running.stdout()).toContain(`FluxGate API listens on ${running.api} with 2 workers\n`)
     const decisions = await Promise.all(Array.from({ length: 20 }, () => check(running)))
     expect(decisions.filter(({ allowed }) => allowed)).toHaveLength(1)
+    await fetch(`${running.api}/api/ratelimit/check`, {
+      method: 'POST',
+      headers: { ...json, traceparent: `00-${'ab'.repeat(16)}-${'cd'.repeat(8)}-01` },
+      body: JSON.stringify({ clientIp: '192.0.2.1', path: '/' }),
+    })
     const metrics = await (await fetch(`${running.api}/metrics`)).text()
-    expect(metrics).toContain('fluxgate_decisions_total{rule_set="api",rule="per-ip",result="denied"} 19\n')
+    expect(metrics).toContain('fluxgate_decisions_total{rule_set="api",rule="per-ip",result="denied"} 20\n')
     expect(metrics).toContain('fluxgate_rules{rule_set="api"} 1\n')
+    const accepted = await fetch(`${running.api}/metrics`, { headers: { Accept: 'application/openmetrics-text' } })
+    expect(accepted.headers.get('content-type')).toBe('application/openmetrics-text; version=1.0.0; charset=utf-8')
+    const samples = parseOpenMetrics(await accepted.text()).flatMap((family) => family.samples)
+    const denied = { rule_set: 'api', rule: 'per-ip', result: 'denied' }
+    expect(
+      samples.find(({ name, labels }) => name === 'fluxgate_decisions_total' && labels.result === 'denied'),
+    ).toEqual({
+      name: 'fluxgate_decisions_total',
+      labels: denied,
+      value: 20,
+      exemplar: {
+        labels: { trace_id: 'ab'.repeat(16), span_id: 'cd'.repeat(8) },
+        value: 1,
+        at: expect.any(Number),
+      },
+    })
     running.process.kill('SIGHUP')
     await running.until('the workers have reloaded', () => running.stdout().includes('reloaded'))
     running.process.kill('SIGTERM')

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { traceIdOf } from './trace-id.js'
+import { sampledTraceOf, traceIdOf } from './trace-id.js'
 
 const id = 'ab'.repeat(16)
 const rest = `${'cd'.repeat(8)}-01`
@@ -16,4 +16,21 @@ it.each([
   [{}, undefined],
 ])('%j is about %s', (headers, expected) => {
   expect(traceIdOf(headers)).toBe(expected)
+})
+
+const span = 'cd'.repeat(8)
+const sampled = { traceId: id, spanId: span }
+
+it.each([
+  [`00-${id}-${span}-01`, sampled],
+  [`00-${id}-${span}-00`, undefined],
+  [`00-${id}-${span}-03`, sampled],
+  [`01-${id}-${span}-f1-more`, sampled],
+  [`00-${id}-${span}-010`, undefined],
+  [`ff-${id}-${span}-01`, undefined],
+  [`00-${'0'.repeat(32)}-${span}-01`, undefined],
+  [`00-${id}-${'0'.repeat(16)}-01`, undefined],
+  [undefined, undefined],
+])('%s is sampled as %j', (traceparent, expected) => {
+  expect(sampledTraceOf({ traceparent })).toEqual(expected)
 })

@@ -183,7 +183,7 @@ function responseOf(
     : schema !== undefined
       ? { 'application/json': { schema: referring(schema.schema) } }
       : type !== undefined
-        ? { [type]: { schema: { type: 'string' } } }
+        ? Object.fromEntries([type].flat().map((one) => [one, { schema: { type: 'string' } }]))
         : undefined
   return {
     description: description || STATUS_CODES[status],

@@ -32,9 +32,9 @@ export interface Reply {
 
 export interface ResponseSpec {
   readonly description: string
-  /** Schema of a JSON body. Without it, there is no body, or a body of `type`. */
+  /** Schema of a JSON body. Without it, there is no body, or a body of one of the content types `type`. */
   readonly schema?: Kind<unknown>
-  readonly type?: string
+  readonly type?: string | readonly string[]
   readonly headers?: Readonly<Record<string, string>>
 }
 

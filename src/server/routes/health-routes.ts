@@ -1,4 +1,4 @@
-import { metricsContentType } from '../../telemetry/metrics.js'
+import { contentTypes, negotiateFormat, renderMetrics } from '../../telemetry/exposition/exposition.js'
 import type { ApiParts } from '../parts.js'
 import { ApiProblem } from '../request/api-problem.js'
 import { json, type Route, route } from '../request/route.js'
@@ -52,15 +52,21 @@ export function healthRoutes({ health, metrics, info, isDraining }: ApiParts): R
       method: 'GET',
       path: '/metrics',
       name: 'metrics',
-      summary: 'Get metrics in the Prometheus text format.',
+      summary: 'Get metrics in the Prometheus text format, or in OpenMetrics if the client accepts it.',
       group,
       access: 'ADMIN',
-      responses: { 200: { description: 'Prometheus text, version 0.0.4.', type: 'text/plain' } },
-      async handle() {
+      responses: {
+        200: {
+          description: 'Prometheus text, version 0.0.4, or OpenMetrics, version 1.0.0.',
+          type: ['text/plain', 'application/openmetrics-text'],
+        },
+      },
+      async handle({ headers: { accept } }) {
         if (metrics === undefined)
           throw new ApiProblem('FLUXGATE_NOT_SUPPORTED', 'This server is not configured to collect metrics.')
-        const headers = { 'Content-Type': metricsContentType }
-        return { status: 200, headers, text: await metrics() }
+        const format = negotiateFormat(accept)
+        const headers = { 'Content-Type': contentTypes[format], Vary: 'Accept' }
+        return { status: 200, headers, text: renderMetrics(await metrics(), format) }
       },
     }),
     route({

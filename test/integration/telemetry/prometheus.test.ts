@@ -1,8 +1,9 @@
-import { Registry } from 'prom-client'
+import { Counter, Registry } from 'prom-client'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { createFluxGate } from '../../../src/gate/create-flux-gate.js'
 import { collectGateMetrics } from '../../../src/prometheus.js'
 import { manualClock } from '../../../src/testing/manual-clock.js'
+import { parseOpenMetrics } from '../../fixtures/open-metrics.js'
 
 const rules = { id: 'api', rules: [{ id: 'r', bands: [{ capacity: 1, window: '1m' }] }] }
 
@@ -11,6 +12,13 @@ async function gateWith(options: { metrics?: boolean }) {
   onTestFinished(() => gate.close())
   return gate
 }
+
+const canonical = (le: string): string =>
+  le === '+Inf'
+    ? le
+    : Number(le)
+        .toExponential()
+        .replace(/e([+-])(\d)$/, 'e$10$2')
 
 const context = { clientIp: '192.0.2.1', path: '/' }
 
@@ -26,6 +34,19 @@ describe('metrics of an embedded gate', () => {
     expect(text).toContain('fluxgate_decision_duration_seconds_count 3\n')
     expect(text).toContain('fluxgate_rule_reloads_total{result="unchanged"} 1\n')
     expect(text).toContain('fluxgate_rules{rule_set="api"} 1\n')
+  })
+
+  it('can be OpenMetrics with exemplars', async () => {
+    const gate = await gateWith({ metrics: true })
+    await gate.check({ ...context, headers: { traceparent: `00-${'ab'.repeat(16)}-${'cd'.repeat(8)}-01` } })
+    const families = parseOpenMetrics(await gate.metrics({ format: 'OPENMETRICS' }))
+    expect(families.find(({ name }) => name === 'fluxgate_decisions')?.samples[0]).toMatchObject({
+      labels: { rule_set: 'api', rule: 'r', result: 'allowed' },
+      value: 1,
+      exemplar: { labels: { trace_id: 'ab'.repeat(16) } },
+    })
+    const invalid = gate.metrics({ format: 'JSON' as never })
+    await expect(invalid).rejects.toThrow('format must be PROMETHEUS or OPENMETRICS; received "JSON".')
   })
 
   it('are an error without the option, not zeros', async () => {
@@ -54,6 +75,28 @@ describe('the collector for prom-client', () => {
     expect(await registry.metrics()).toContain('{rule_set="api",rule="r",result="denied"} 1')
     remove()
     expect(series(await registry.metrics())).toEqual([])
+  })
+
+  it('adds valid families with exemplars to a registry in the OpenMetrics format', async () => {
+    const gate = await gateWith({ metrics: true })
+    await gate.check({ ...context, headers: { traceparent: `00-${'ab'.repeat(16)}-${'cd'.repeat(8)}-01` } })
+    const registry = new Registry()
+    registry.setContentType(Registry.OPENMETRICS_CONTENT_TYPE as never)
+    collectGateMetrics(gate, registry)
+    new Counter({ name: 'own_total', help: 'A counter of the program.', registers: [registry] }).inc()
+    const text = await registry.metrics()
+    // prom-client does not write bounds in their canonical form.
+    const families = parseOpenMetrics(text.replaceAll(/(?<=\{le=")[^"]*/g, canonical))
+    const samples = families.flatMap((family) => family.samples)
+    const exemplar = { labels: { trace_id: 'ab'.repeat(16), span_id: 'cd'.repeat(8) }, value: 1, at: 0 }
+    expect(samples[0]).toEqual({
+      name: 'fluxgate_decisions_total',
+      labels: { rule_set: 'api', rule: 'r', result: 'allowed' },
+      value: 1,
+      exemplar,
+    })
+    expect(samples.some(({ name, exemplar }) => name.endsWith('_bucket') && exemplar !== undefined)).toBe(true)
+    expect(samples.find(({ name }) => name === 'own_total')?.value).toBe(1)
   })
 
   it('rejects a second collector of the same metrics in a registry', async () => {
