@@ -1,13 +1,12 @@
 /** Starts each example as a process and uses it as its README describes. */
-import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import { afterEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { createFluxGate } from '../src/gate/create-flux-gate.js'
 import { createServer } from '../src/program/create-server.js'
+import { startExample, startServerExample } from './fixtures/start-example.js'
 import { sharedRedis } from './servers/shared-redis.js'
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
@@ -15,24 +14,21 @@ const folders = readdirSync(join(root, 'examples'), { withFileTypes: true })
   .filter((entry) => entry.isDirectory())
   .map(({ name }) => name)
 const servers = ['express', 'fastify', 'fetch', 'hono', 'koa', 'nest', 'node-http'].map((name) => `limit-${name}`)
-const running = new Set<ChildProcess>()
-afterEach(() => {
-  for (const child of running) child.kill('SIGKILL')
-  running.clear()
-})
-
-function start(name: string, env: NodeJS.ProcessEnv = {}, stderr: 'inherit' | 'ignore' = 'inherit') {
-  const child = spawn(process.execPath, [join('examples', name, 'index.mjs')], {
-    cwd: root,
-    env: { ...process.env, NODE_OPTIONS: '', ...env },
-    stdio: ['ignore', 'pipe', stderr],
-  })
-  running.add(child)
-  return { child, lines: createInterface(child.stdout), ended: once(child, 'exit') }
-}
+/** Tested in recipes.test.ts. */
+const recipes = [
+  'limit-lambda',
+  'limit-nest-microservice',
+  'limit-plans',
+  'limit-socket-io',
+  'limit-trpc',
+  'limit-websocket',
+  'protect-logins',
+]
+/** Not a program, but a function that a platform calls. */
+const functions = ['limit-lambda']
 
 describe('the examples', () => {
-  it('are all tested here, and each has a README with the command to start it', () => {
+  it('are all tested, and each has a README with the command to start it', () => {
     expect(folders.sort()).toEqual(
       [
         'limit-a-function',
@@ -41,16 +37,17 @@ describe('the examples', () => {
         'lock-a-ledger',
         'search-a-catalogue',
         ...servers,
+        ...recipes,
       ].sort(),
     )
-    for (const name of folders)
+    for (const name of folders.filter((folder) => !functions.includes(folder)))
       expect(readFileSync(join(root, 'examples', name, 'README.md'), 'utf8')).toContain(
         `npm run build\nnode examples/${name}/index.mjs\n`,
       )
   })
 
   it('limit-concurrency: at most two reports at the same time, in order', async () => {
-    const { lines, ended } = start('limit-concurrency')
+    const { lines, ended } = startExample('limit-concurrency')
     const printed: string[] = []
     for await (const line of lines) printed.push(line)
     expect((await ended)[0]).toBe(0)
@@ -59,7 +56,7 @@ describe('the examples', () => {
   })
 
   it('limit-a-function: three calls at once, then one every 100 ms, in order', async () => {
-    const { lines, ended } = start('limit-a-function')
+    const { lines, ended } = startExample('limit-a-function')
     const printed: string[] = []
     for await (const line of lines) printed.push(line)
     expect((await ended)[0]).toBe(0)
@@ -76,7 +73,7 @@ describe('the examples', () => {
   })
 
   it('lock-a-ledger: a stale write is rejected', async () => {
-    const { lines, ended } = start('lock-a-ledger', { REDIS_URI: sharedRedis().uri })
+    const { lines, ended } = startExample('lock-a-ledger', { REDIS_URI: sharedRedis().uri })
     const printed: string[] = []
     for await (const line of lines) printed.push(line)
     expect((await ended)[0]).toBe(0)
@@ -88,7 +85,7 @@ describe('the examples', () => {
   })
 
   it('search-a-catalogue: finds books by all fields, also directly after a change', async () => {
-    const { lines, ended } = start('search-a-catalogue', { REDIS_URI: sharedRedis().uri })
+    const { lines, ended } = startExample('search-a-catalogue', { REDIS_URI: sharedRedis().uri })
     const printed: string[] = []
     for await (const line of lines) printed.push(line)
     expect((await ended)[0]).toBe(0)
@@ -119,7 +116,7 @@ describe('the examples', () => {
     await expectFourthLoginRejected('limit-remote', { FLUXGATE_URL: url })
     await server.close()
     await gate.close()
-    const { lines } = start('limit-remote', { PORT: '0', FLUXGATE_URL: url }, 'ignore')
+    const { lines } = startExample('limit-remote', { PORT: '0', FLUXGATE_URL: url }, 'ignore')
     const [application] = (await once(lines, 'line')) as [string]
     expect((await fetch(application)).status).toBe(200)
   })
@@ -129,8 +126,7 @@ describe('the examples', () => {
   })
 
   async function expectFourthLoginRejected(name: string, env: NodeJS.ProcessEnv = {}): Promise<void> {
-    const { child, lines, ended } = start(name, { PORT: '0', ...env })
-    const [url] = (await once(lines, 'line')) as [string]
+    const { url, stop } = await startServerExample(name, env)
     const answers: Response[] = []
     const startedAt = performance.now()
     for (let i = 0; i < 4; i++) answers.push(await fetch(`${url}/login`, { method: 'POST' }))
@@ -147,7 +143,6 @@ describe('the examples', () => {
     const other = await fetch(url)
     expect([other.status, await other.text()]).toEqual([200, 'Hello.\n'])
     expect(Number(other.headers.get('x-ratelimit-remaining'))).toBeGreaterThan(50)
-    child.kill('SIGTERM')
-    expect(await ended).toEqual([0, null])
+    expect(await stop()).toEqual([0, null])
   }
 })
