@@ -1,6 +1,7 @@
 -- Twin of concurrency.ts. State: a list of holds, ordered by expiry: list.seenAt, list.total (permits), list.bytes. Each hold is
 -- 17 bytes: its id (two numbers of 4 bytes), the tick at which it expires (7) and its permits (2).
--- openHolds and holdsRecord read it from its record and write it.
+-- openHolds and holdsRecord read it from its record and write it. list.ahead is the number of permits that are reserved for
+-- requests that wait longer, or nil; list.aheadUntil the tick until which they are reserved at the longest.
 local entryBytes = 17
 
 local function entryAt(list, index)
@@ -32,6 +33,7 @@ local function expiryOf(list, from, missing)
     missing = missing - permits
     if missing <= 0 or index == size then return expiresAt end
   end
+  return list.aheadUntil
 end
 
 -- Adds a hold. Usually it is the last one: another place is needed only if `maxHold` was lowered.
@@ -85,7 +87,7 @@ return {
       shift = shiftOf(list, now)
       local expiredPermits
       expired, expiredPermits = expiredIn(list, now - shift)
-      used = list.total - expiredPermits
+      used = list.total - expiredPermits + (list.ahead or 0)
       local size = #list.bytes / entryBytes
       if size > expired then last = entryAt(list, size) + shift end
     end
@@ -130,6 +132,6 @@ return {
 
   expiresAt = function(_, list)
     local size = #list.bytes / entryBytes
-    return size == 0 and 0 or (entryAt(list, size))
+    return holdsExpireAt(list, size == 0 and 0 or (entryAt(list, size)))
   end,
 }

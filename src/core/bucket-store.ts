@@ -72,6 +72,11 @@ export interface Charge extends RuleCharge {
   readonly permits: number
   /** Identifies the hold that a granted charge takes. Set if the group takes holds and the charge is not a peek. */
   readonly hold?: HoldId | undefined
+  /**
+   * True if the request waits for a hold to be released. A shared store then admits requests of all processes in order of arrival,
+   * as long as each asks again with the same `hold` at least once per second. A store of one process ignores this.
+   */
+  readonly isQueued?: boolean
 }
 
 /** Lists all members, because V8 reads objects that were created by spreading slowly. */

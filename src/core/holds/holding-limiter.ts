@@ -25,6 +25,8 @@ export class HoldingLimiter implements HoldHandler {
   readonly #limiter: RateLimiter
   readonly #options: HoldingLimiterOptions
   readonly #queues: HoldQueues
+  /** True if other processes take holds too. The store then keeps the order of all waiting requests. */
+  readonly #isShared: boolean
   /** The holds of this process by id, with the time at which they expire, and by when they were taken. */
   readonly #held = new Map<string, number>()
 
@@ -34,7 +36,8 @@ export class HoldingLimiter implements HoldHandler {
   constructor(limiter: RateLimiter, options: HoldingLimiterOptions) {
     this.#limiter = limiter
     this.#options = options
-    this.#queues = new HoldQueues(options.clock, options.room, options.store.chargeSync === undefined)
+    this.#isShared = options.store.chargeSync === undefined
+    this.#queues = new HoldQueues(options.clock, options.room, this.#isShared)
   }
 
   /** The number of holds that this process has taken and that are neither released nor expired. */
@@ -50,18 +53,24 @@ export class HoldingLimiter implements HoldHandler {
   ): Decision | Promise<Decision> {
     if (options.peek) return this.#limiter.decide(ruleSetId, charges, options)
     if (this.#options.store.holds === undefined) throw unsupported()
-    const attempt = (): Decision | Promise<Decision> => this.#attempt(ruleSetId, charges, options)
+    const hold = newHoldId()
     const waiting = options.waitForSlot === false ? [] : charges.filter(isWaiting)
+    const isQueued = this.#isShared && waiting.length > 0
+    const holding = charges.map((charge) => (charge.group.takesHolds ? { ...charge, hold, isQueued } : charge))
+    const attempt = (): Decision | Promise<Decision> => this.#attempt(ruleSetId, holding, hold, options)
     if (waiting.length === 0) return attempt()
     const buckets = waiting.map(({ group, key }) => bucketName(ruleSetId, group.ruleId, key))
-    const check = this.#queuedCheck(charges, waiting, attempt, options)
-    const busy = this.#queues.busy(buckets)
+    const check = this.#queuedCheck(holding, waiting, hold, attempt, options)
+    // A shared store must know of every waiting request, so each of them asks it once, even if others of this process wait.
+    const busy = this.#isShared ? undefined : this.#queues.busy(buckets)
     if (busy !== undefined) return this.#queues.wait(check(busy)) ?? attempt()
     const first = attempt()
-    const settle = (decision: Decision): Decision | Promise<Decision> =>
-      endsWithRelease(decision, waiting)
-        ? (this.#queues.wait(check(buckets[0] as string), decision) ?? decision)
-        : decision
+    const settle = (decision: Decision): Decision | Promise<Decision> => {
+      if (!endsWithRelease(decision, waiting)) return decision
+      const allowed = this.#queues.wait(check(buckets[0] as string), decision)
+      if (allowed === undefined) this.#leaveQueue(holding, hold)
+      return allowed ?? decision
+    }
     return first instanceof Promise ? first.then(settle) : settle(first)
   }
 
@@ -88,9 +97,12 @@ export class HoldingLimiter implements HoldHandler {
     this.#queues.close()
   }
 
-  #attempt(ruleSetId: string | null, charges: readonly Charge[], options: DecideOptions): Decision | Promise<Decision> {
-    const hold = newHoldId()
-    const holding = charges.map((charge) => (charge.group.takesHolds ? { ...charge, hold } : charge))
+  #attempt(
+    ruleSetId: string | null,
+    holding: readonly Charge[],
+    hold: HoldId,
+    options: DecideOptions,
+  ): Decision | Promise<Decision> {
     const decided = this.#limiter.decide(ruleSetId, holding, options)
     const withHold = (decision: Decision): Decision => this.#withHold(decision, holding, hold)
     return decided instanceof Promise ? decided.then(withHold) : withHold(decided)
@@ -112,6 +124,7 @@ export class HoldingLimiter implements HoldHandler {
   #queuedCheck(
     charges: readonly Charge[],
     waiting: readonly Charge[],
+    hold: HoldId,
     attempt: QueuedCheck['attempt'],
     { signal }: DecideOptions,
   ): (bucket: string) => QueuedCheck {
@@ -124,6 +137,7 @@ export class HoldingLimiter implements HoldHandler {
       attempt,
       isWaiting: (decision) => endsWithRelease(decision, waiting),
       abandon: (decision) => this.#abandon(charges, decision),
+      left: () => this.#leaveQueue(charges, hold),
     })
   }
 
@@ -134,6 +148,13 @@ export class HoldingLimiter implements HoldHandler {
     this.release(holdId).catch(() => {})
     const rates = charges.map(({ group, key, permits }) => ({ group, key, permits, hold }))
     if (!degraded) this.#limiter.refund(rates).catch(() => {})
+  }
+
+  /** Tells a shared store that the request does not wait any more. Without a reply, the store notices it after a second. */
+  #leaveQueue(charges: readonly Charge[], hold: HoldId): void {
+    if (!this.#isShared) return
+    const holds = charges.flatMap(({ group, key }) => (group.takesHolds ? [{ group, key, hold }] : []))
+    this.#options.store.holds?.release(holds).catch(() => {})
   }
 
   #storageOf({ isLocal }: HoldToken): HoldStorage {

@@ -4,6 +4,8 @@ import type { WaitingRoom } from '../waiting/waiting-room.js'
 
 /** How often the first request in a queue asks a shared store, in milliseconds. Other processes may release a hold at any time. */
 const pollMs = 20
+/** How often the others ask a shared store, which keeps the order of arrival of all processes. It forgets requests after a second. */
+const renewMs = 300
 
 export interface QueuedCheck {
   /** The bucket whose queue the request joins. */
@@ -18,6 +20,8 @@ export interface QueuedCheck {
   readonly isWaiting: (decision: Decision) => boolean
   /** Undoes a decision that was made after the wait had ended. */
   readonly abandon: (decision: Decision) => void
+  /** Called if the wait ends without a grant of the shared store. */
+  readonly left: () => void
 }
 
 interface Waiter extends QueuedCheck {
@@ -32,11 +36,21 @@ interface Queue {
   /** True if a hold was released while the first request was deciding. */
   isStale: boolean
   cancelTimer: () => void
+  cancelRenewal: () => void
 }
 
+const newQueue = (): Queue => ({
+  waiters: [],
+  isAsking: false,
+  isStale: false,
+  cancelTimer: () => {},
+  cancelRenewal: () => {},
+})
+
 /**
- * Requests that wait for a hold to be released, in order of arrival per bucket. Only the first one of each queue asks the store:
- * after a release in this process at once, and otherwise every 20 ms, or in a memory store when the next hold expires.
+ * Requests that wait for a hold to be released, in order of arrival per bucket. The first one of each queue asks the store: after
+ * a release in this process at once, and otherwise every 20 ms, or in a memory store when the next hold expires. A shared store
+ * keeps the order of arrival of all processes, so the others ask it too, but only often enough to keep their place.
  */
 export class HoldQueues {
   readonly #queues = new Map<string, Queue>()
@@ -65,11 +79,12 @@ export class HoldQueues {
     this.#room.occupy()
     return new Promise((resolve, reject) => {
       const { bucket, signal, maxWaitMs } = check
-      const queue = this.#queues.get(bucket) ?? { waiters: [], isAsking: false, isStale: false, cancelTimer: () => {} }
+      const queue = this.#queues.get(bucket) ?? newQueue()
       this.#queues.set(bucket, queue)
       const end = (): void => this.#end(queue, waiter)
       const abort = (): void => {
         end()
+        check.left()
         reject(signal?.reason)
       }
       const waiter: Waiter = {
@@ -80,10 +95,13 @@ export class HoldQueues {
             return
           }
           end()
+          // A degraded decision was made without the shared store, in which the request still waits.
+          if (!decision.allowed || decision.degraded) check.left()
           resolve(decision)
         },
         fail(error) {
           end()
+          check.left()
           reject(error)
         },
         leave: () => {
@@ -99,6 +117,7 @@ export class HoldQueues {
       queue.waiters.splice(at, 0, waiter)
       if (signal?.aborted) abort()
       else if (queue.waiters.length === 1) this.#armAfter(queue, first)
+      else if (this.#isShared && queue.waiters.length === 2) this.#renewLater(queue)
     })
   }
 
@@ -134,6 +153,7 @@ export class HoldQueues {
     queue.waiters.splice(index, 1)
     if (queue.waiters.length === 0) {
       queue.cancelTimer()
+      queue.cancelRenewal()
       this.#queues.delete(waiter.bucket)
     } else if (index === 0) this.#ask(queue)
   }
@@ -161,6 +181,24 @@ export class HoldQueues {
     if (!waiter.isWaiting(decision)) waiter.settle(decision)
     else if (queue.isStale) this.#ask(queue)
     else this.#armAfter(queue, decision)
+  }
+
+  #renewLater(queue: Queue): void {
+    queue.cancelRenewal()
+    queue.cancelRenewal = schedule(this.#clock, renewMs, () => {
+      for (const waiter of queue.waiters.slice(1)) void this.#renew(waiter)
+      if (queue.waiters.length > 1) this.#renewLater(queue)
+    })
+  }
+
+  /** Keeps the place of a request. It may be allowed, if the requests before it have left meanwhile. */
+  async #renew(waiter: Waiter): Promise<void> {
+    try {
+      const decision = await waiter.attempt()
+      if (!waiter.isWaiting(decision)) waiter.settle(decision)
+    } catch (error) {
+      waiter.fail(error)
+    }
   }
 
   /** Asks again when the next hold expires at the latest. */

@@ -17,7 +17,7 @@ export function acrossSlots(store: LeasingStore, slotOf: (key: string) => number
     async charge(charges, peek) {
       const parts = partsOf(charges, slotOf)
       if (parts.length === 1) return store.charge(charges, peek)
-      const replies = await Promise.allSettled(parts.map((part) => store.charge(part.charges, peek)))
+      const replies = await Promise.allSettled(parts.map((part) => store.charge(part.charges.map(withoutQueue), peek)))
       const results = replies.map((reply) => (reply.status === 'fulfilled' ? reply.value : undefined))
       if (results.every((result) => result?.granted)) return joinResults(charges, parts, results as ChargeResult[])
       const undone = await Promise.allSettled(
@@ -32,6 +32,9 @@ export function acrossSlots(store: LeasingStore, slotOf: (key: string) => number
     },
   })
 }
+
+/** The queues of two slots could have different orders, so that no request would ever be first in both. */
+const withoutQueue = (charge: Charge): Charge => (charge.isQueued ? { ...charge, isQueued: false } : charge)
 
 /** Refunds a granted part and returns the state of its bands after the refund. */
 async function undo(

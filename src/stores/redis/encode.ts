@@ -20,8 +20,9 @@ const codes: Readonly<Record<Operation['type'], number>> = {
   FORCE: 24,
   PARTIAL: 25,
 }
-/** The code of a CHARGE that takes holds. */
+/** The codes of a CHARGE that takes holds, and of one that also waits for a release. */
 const acquire = 21
+const queue = 20
 
 export interface Message {
   readonly keys: readonly string[]
@@ -257,8 +258,9 @@ function addOther(entries: Entries, { itemNumbers }: Buckets, operation: Operati
   const { type, items } = operation
   const hasInstants = type === 'REFUND' || type === 'SETTLE' || type === 'BACKDATE' || type === 'RELEASE'
   const takesHolds = type === 'CHARGE' && items.some(({ hold }) => hold !== undefined)
+  const isQueued = takesHolds && items.some((item) => item.isQueued)
   const hasHolds = takesHolds || type === 'RELEASE' || type === 'RENEW'
-  numbers.push(takesHolds ? acquire : codes[type], items.length)
+  numbers.push(isQueued ? queue : takesHolds ? acquire : codes[type], items.length)
   for (let item = 0; item < items.length; item++, entries.at += 2) {
     const { length } = (items[item] as Operation['items'][number]).group.bands
     const key = keyNumber(itemNumbers[entries.at] as number, cellKeys)

@@ -1,13 +1,16 @@
 /** Concurrency limits in Redis: several processes, a cluster, and a store that fails. */
+import { spawn } from 'node:child_process'
 import { expect, it, onTestFinished } from 'vitest'
 import { createFluxGate } from '../../../src/gate/create-flux-gate.js'
-import { createLimiter } from '../../../src/gate/limiter/create-limiter.js'
+import { createLimiter, type Limiter } from '../../../src/gate/limiter/create-limiter.js'
 import { redisStore } from '../../../src/stores/redis/redis-store.js'
 import { compareWithModel } from '../../../src/testing/compare-with-model.js'
+import { eventually } from '../../fixtures/eventually.js'
 import { startCluster } from '../../servers/cluster.js'
 import { startRedis } from '../../servers/redis-server.js'
 
 const slots = { algorithm: 'CONCURRENCY', capacity: 1, maxHold: '60s' } as const
+const longTimeout = { timeoutMs: 20_000 }
 
 async function redis() {
   const server = await startRedis()
@@ -48,6 +51,64 @@ it('admits a waiting request soon after another process has released its slot', 
   await held.release()
   expect((await Promise.all(waiting)).every(({ ran }) => ran)).toBe(true)
   expect(order).toEqual([1, 2, 3])
+})
+
+it('admits waiting requests of all processes in order of arrival', async () => {
+  const { server, uri } = await redis()
+  const limiters = [0, 1, 2].map(() =>
+    createLimiter({
+      ...slots,
+      onLimitExceed: 'WAIT_FOR_REFILL',
+      maxWaitMs: 60_000,
+      store: redisStore(uri, longTimeout),
+    }),
+  )
+  onTestFinished(async () => {
+    for (const limiter of limiters) await limiter.close()
+  })
+  const held = await (limiters[0] as Limiter).acquire('a')
+  const [key] = (await server.call('KEYS', 'fluxgate:{a}:*')) as [string]
+  const lengthOf = async (): Promise<number> => Number(await server.call('STRLEN', key))
+  const empty = await lengthOf()
+  const order: number[] = []
+  const waiting: Promise<unknown>[] = []
+  const leaving = new AbortController()
+  // Neighbours in the queue are of different processes, and of the same one.
+  for (const [number, process] of [0, 1, 1, 2, 0, 0, 2, 1].entries()) {
+    const limiter = limiters[process] as Limiter
+    const signal = number === 3 ? leaving.signal : undefined
+    const wait = limiter.wait('a', { maxWaitMs: 60_000, ...(signal && { signal }) }).then(async ({ holdId }) => {
+      order.push(number)
+      await limiter.release(holdId as string)
+    })
+    waiting.push(wait.catch(() => {}))
+    await eventually(`request ${number} waits`, async () => (await lengthOf()) === empty + 17 * (number + 1))
+  }
+  leaving.abort()
+  await eventually('the aborted request has left', async () => (await lengthOf()) === empty + 17 * 7)
+  await held.release()
+  await Promise.all(waiting)
+  expect(order).toEqual([0, 1, 2, 4, 5, 6, 7])
+  await eventually('nothing is left', async () => Number(await server.call('EXISTS', key)) === 0)
+})
+
+it('admits the next request if the process of the first one has ended', async () => {
+  const { server, uri } = await redis()
+  const options = { ...slots, onLimitExceed: 'WAIT_FOR_REFILL', maxWaitMs: 60_000 } as const
+  const limiter = createLimiter({ ...options, store: redisStore(uri, longTimeout) })
+  onTestFinished(() => limiter.close())
+  const held = await limiter.acquire('a')
+  const program = `
+    import { createLimiter } from ${JSON.stringify(new URL('../../../dist/index.js', import.meta.url).href)}
+    await createLimiter({ ...${JSON.stringify(options)}, store: ${JSON.stringify(uri)} }).acquire('a')`
+  const child = spawn(process.execPath, ['--input-type=module', '--eval', program])
+  const [key] = (await server.call('KEYS', 'fluxgate:{a}:*')) as [string]
+  await eventually('it waits', async () => Number(await server.call('STRLEN', key)) === 19 + 2 * 17)
+  const next = limiter.acquire('a')
+  await eventually('the next one waits', async () => Number(await server.call('STRLEN', key)) === 19 + 3 * 17)
+  child.kill('SIGKILL')
+  await held.release()
+  expect((await next).decision).toMatchObject({ allowed: true, degraded: false })
 })
 
 it('releases the slots of other nodes when one node of a cluster rejects', async () => {

@@ -1,6 +1,6 @@
 /** Generated from consume.lua by scripts/assemble-lua.mjs; do not edit. */
 export const consumeScript = {
-  sha: '68318c2df8e68b51797a94886079ef886706a8c9',
+  sha: '333c637d1efad51c7a0cd08e205b70910327c3bf',
   source: `local RUN = 7
 local FAILED, ALLOWED, EMPTY = 2, 3, 4
 local TOKEN_BUCKET = 1
@@ -135,7 +135,8 @@ slowPath = (function()
 local DENIED, GRANTED = 0, 1
 local never, max = math.huge, math.max
 local WIDE, LONG, cellBytes, smallLogBytes = 8, 32, 28, 12
-local holdsBytes, holdBytes = 17, 17
+local holdsBytes, holdBytes = 19, 17
+local waitingTicks = 1000000
 local longLogs
 local function longMulDiv(a, b, m)
 local place = 1
@@ -712,11 +713,22 @@ end,
 end)() end
 if kind == 7 then algorithm = (function()
 local function openHolds(record)
-local _, _, total, seenAt = unpackNumbers('<I4I2I4I7', record.bytes)
-return { total = total, seenAt = seenAt, bytes = string.sub(record.bytes, holdsBytes + 1) }
+local _, count, total, seenAt = unpackNumbers('<I4I2I4I7', record.bytes)
+local last = holdsBytes + holdBytes * count
+return {
+total = total,
+seenAt = seenAt,
+bytes = string.sub(record.bytes, holdsBytes + 1, last),
+waiting = string.sub(record.bytes, last + 1),
+}
 end
 local function holdsRecord(list, band)
-return pack('<I4I2I4I7', band.tag, #list.bytes / holdBytes, list.total, list.seenAt) .. list.bytes
+local waiting = list.waiting or ''
+return pack('<I4I2I4I7I2', band.tag, #list.bytes / holdBytes, list.total, list.seenAt, #waiting / holdBytes)
+.. list.bytes .. waiting
+end
+local function holdsExpireAt(list, lastHoldAt)
+return (list.waiting or '') == '' and lastHoldAt or max(lastHoldAt, now + waitingTicks)
 end
 local entryBytes = 17
 local function entryAt(list, index)
@@ -742,6 +754,7 @@ local expiresAt, permits = entryAt(list, index)
 missing = missing - permits
 if missing <= 0 or index == size then return expiresAt end
 end
+return list.aheadUntil
 end
 local function insert(list, id, expiresAt, permits)
 local index = #list.bytes / entryBytes
@@ -785,7 +798,7 @@ if list then
 shift = shiftOf(list, now)
 local expiredPermits
 expired, expiredPermits = expiredIn(list, now - shift)
-used = list.total - expiredPermits
+used = list.total - expiredPermits + (list.ahead or 0)
 local size = #list.bytes / entryBytes
 if size > expired then last = entryAt(list, size) + shift end
 end
@@ -823,7 +836,7 @@ return permits ~= nil
 end,
 expiresAt = function(_, list)
 local size = #list.bytes / entryBytes
-return size == 0 and 0 or (entryAt(list, size))
+return holdsExpireAt(list, size == 0 and 0 or (entryAt(list, size)))
 end,
 }
 end)() end
@@ -938,7 +951,7 @@ local function loadOperations()
 if not operations then
 operations = (function()
 local CHARGE, PEEK, REFUND, LEASE, SETTLE, RESET, BACKDATE = 1, 2, 3, 4, 5, 6, 8
-local ACQUIRE, RELEASE, RENEW = 21, 22, 23
+local QUEUE, ACQUIRE, RELEASE, RENEW = 20, 21, 22, 23
 local FORCE, PARTIAL = 24, 25
 local notABucket = 'holds something that is not a bucket'
 local HELD = 16
@@ -1150,7 +1163,11 @@ local kind = flags % 8
 if kind < 1 or kind > kindCount then return nil end
 if flags == LOG then return smallLogBytes + smallEntryBytes * (string.byte(value, at + 4) or 0) end
 if flags == LOG + LONG then return longLogBytes end
-if flags == HOLDS then return at + 5 <= #value and holdsBytes + holdBytes * unpackNumbers('<I2', value, at + 4) or nil end
+if flags == HOLDS then
+if at + holdsBytes - 1 > #value then return nil end
+local count, waiting = unpackNumbers('<I2', value, at + 4), unpackNumbers('<I2', value, at + 17)
+return holdsBytes + holdBytes * (count + waiting)
+end
 if kind == LOG or kind == HOLDS or flags >= LONG then return nil end
 return (flags % HELD >= WIDE and wideBytes or cellBytes) + (flags >= HELD and lotsBytes or 0)
 end
@@ -1612,6 +1629,7 @@ emit(granted and GRANTED or DENIED)
 emitBands(count, not granted)
 if bans and not granted then emitBans(items) end
 end
+return granted
 end
 local function refundBand(i)
 local band, bucket = bandsOf[i], buckets[i]
@@ -1711,17 +1729,6 @@ local isFound = algorithm[action](list, holdIds[i], now, bandsOf[i])
 if isFound or list.isMoved then willWrite(buckets[i].key) end
 return isFound and 1 or 0
 end
-local function release(count)
-local released = 0
-for i = 1, count do
-if not bandsOf[i].hasNoBucket then
-if bandsOf[i].algorithm.takesHolds then released = released + changeHold(i, 'release')
-elseif permitsOf[i] > 0 then refundBand(i) end
-end
-end
-emit(GRANTED)
-emit(released)
-end
 local function renew(count)
 local missing, holds = 0, 0
 for i = 1, count do
@@ -1732,6 +1739,90 @@ end
 end
 emit(GRANTED)
 emit(holds == 0 and 1 or missing)
+end
+local function splitQueue(list, id)
+local before, after, ahead, ownUntil = {}, {}, 0, nil
+for at = 1, #list.waiting, holdBytes do
+local entry = string.sub(list.waiting, at, at + holdBytes - 1)
+local goneAt, permits = unpackNumbers('<i7I2', entry, 9)
+if goneAt > now and goneAt <= now + waitingTicks then
+if string.sub(entry, 1, 8) == id then ownUntil = goneAt
+elseif ownUntil then after[#after + 1] = entry
+else
+before[#before + 1] = entry
+ahead = ahead + permits
+end
+end
+end
+return table.concat(before), ahead, table.concat(after), ownUntil
+end
+local function queueOf(i)
+local list = bandsOf[i].algorithm.takesHolds and buckets[i].first
+return list and (list.waiting or '') ~= '' and list or nil
+end
+local function reserveForQueue(count)
+for i = 1, count do
+local list = queueOf(i)
+if list then
+local _, ahead = splitQueue(list, holdIds[i])
+list.ahead, list.aheadUntil = ahead, now + waitingTicks
+end
+end
+end
+local function leaveQueue(i)
+local list = queueOf(i)
+local before, _, after, ownUntil
+if list then before, _, after, ownUntil = splitQueue(list, holdIds[i]) end
+if not ownUntil then return end
+list.waiting = before .. after
+willWrite(buckets[i].key)
+end
+local function joinQueue(i)
+local list = bandsOf[i].algorithm.takesHolds and holdIds[i] and buckets[i].first
+if not list then return end
+list.waiting = list.waiting or ''
+local before, _, after, ownUntil = splitQueue(list, holdIds[i])
+if ownUntil and ownUntil > now + waitingTicks / 2 then return end
+list.waiting = before .. holdIds[i] .. pack('<i7I2', now + waitingTicks, permitsOf[i]) .. after
+willWrite(buckets[i].key)
+end
+local function endsWithRelease(items)
+local i = 0
+for item = 1, items do
+while i < ends[item] do
+i = i + 1
+local isFree = retries[i] == 0 or shadows[item] ~= 0
+if not isFree and (maxWaitsOf[i] == 0 or retries[i] == never or not bandsOf[i].algorithm.takesHolds) then return false end
+end
+end
+return true
+end
+local function acquire(items, count, waits)
+chargedHolds = holdIds
+reserveForQueue(count)
+local isWaiting = not chargeAll(items, false) and waits and endsWithRelease(items)
+local i = 0
+for item = 1, items do
+while i < ends[item] do
+i = i + 1
+local list = bandsOf[i].algorithm.takesHolds and buckets[i].first
+if list then list.ahead = nil end
+if isWaiting and shadows[item] == 0 then joinQueue(i) elseif waits then leaveQueue(i) end
+end
+end
+end
+local function release(count)
+local released = 0
+for i = 1, count do
+if not bandsOf[i].hasNoBucket then
+if bandsOf[i].algorithm.takesHolds then
+released = released + changeHold(i, 'release')
+leaveQueue(i)
+elseif permitsOf[i] > 0 then refundBand(i) end
+end
+end
+emit(GRANTED)
+emit(released)
 end
 local function forceBand(i, permits)
 local band, bucket = bandsOf[i], buckets[i]
@@ -1814,7 +1905,7 @@ if problem then fail(problem) else chargeAll(items, false) end
 end
 local function readItems(operation)
 local hasInstants = operation == REFUND or operation == SETTLE or operation == BACKDATE or operation == RELEASE
-local hasHolds = operation >= ACQUIRE and operation <= RENEW
+local hasHolds = operation >= QUEUE and operation <= RENEW
 local items, count, problem, itemProblem = numbers[position + 2], 0, nil, nil
 position = position + 2
 for item = 1, items do
@@ -1850,9 +1941,7 @@ if operation == RESET then return reset() end
 local items, count, problem = readItems(operation)
 if problem then fail(problem)
 elseif operation == CHARGE then chargeAll(items, false)
-elseif operation == ACQUIRE then
-chargedHolds = holdIds
-chargeAll(items, false)
+elseif operation == ACQUIRE or operation == QUEUE then acquire(items, count, operation == QUEUE)
 elseif operation == RELEASE then release(count)
 elseif operation == RENEW then renew(count)
 elseif operation == PEEK then chargeAll(items, true)

@@ -12,12 +12,13 @@
 --              RUN (equal charges whose keys no other operation uses): number of decisions, items of each, first key; the
 --                remaining keys are consecutive
 --                per item: permits, maxWaitTicks, first band, number of bands
---              any other type: number of items. ACQUIRE is a CHARGE that takes holds
+--              any other type: number of items. ACQUIRE is a CHARGE that takes holds; QUEUE is an ACQUIRE that joins the
+--                queue of the buckets if it is denied
 --                per item: permits (BACKDATE: expected timestamp of the bucket), maxWaitTicks, 1 for a shadow rule (LEASE: the
 --                  most permits to lease; PARTIAL: the permits are taken in multiples of this), key, first band, number of bands
 --                  per band, only for REFUND, RELEASE, SETTLE and BACKDATE: a tick (REFUND, RELEASE: when granted, negative:
 --                    now; SETTLE: the end of the lease; BACKDATE: the new timestamp, negative: unchanged)
---                  only for ACQUIRE, RELEASE and RENEW: the two numbers of the hold id, -1 without one
+--                  only for QUEUE, ACQUIRE, RELEASE and RENEW: the two numbers of the hold id, -1 without one
 --            only if a rule has a ban: a list of its charges (bans.lua)
 -- ARGV[2…] only if a rule has overrides: the last edit that the caller knows; then the lookups (overrides.lua)
 -- Result   little-endian doubles; if operations failed, a list of these doubles and one message per failed operation, in order:

@@ -1,5 +1,5 @@
--- The operations RELEASE and RENEW of operations.lua, and the hold ids of an operation. Each item of ACQUIRE, RELEASE and RENEW
--- is followed by two numbers: its hold id, or -1 twice.
+-- The operations RELEASE and RENEW of operations.lua, and the hold ids of an operation. Each item of QUEUE, ACQUIRE, RELEASE and
+-- RENEW is followed by two numbers: its hold id, or -1 twice.
 
 -- By band, the id of the hold as eight bytes, or nil.
 local holdIds = {}
@@ -24,19 +24,6 @@ local function changeHold(i, action)
   local isFound = algorithm[action](list, holdIds[i], now, bandsOf[i])
   if isFound or list.isMoved then willWrite(buckets[i].key) end
   return isFound and 1 or 0
-end
-
--- Releases the holds of all bands, and refunds the others unless the item has no permits. Emits the number of released holds.
-local function release(count)
-  local released = 0
-  for i = 1, count do
-    if not bandsOf[i].hasNoBucket then
-      if bandsOf[i].algorithm.takesHolds then released = released + changeHold(i, 'release')
-      elseif permitsOf[i] > 0 then refundBand(i) end
-    end
-  end
-  emit(GRANTED)
-  emit(released)
 end
 
 -- Emits the number of bands without the hold.

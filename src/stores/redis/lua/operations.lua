@@ -1,6 +1,6 @@
 -- Charges whose keys are used several times in the batch or have logs, leased permits or other records; and all other operations.
 local CHARGE, PEEK, REFUND, LEASE, SETTLE, RESET, BACKDATE = 1, 2, 3, 4, 5, 6, 8
-local ACQUIRE, RELEASE, RENEW = 21, 22, 23
+local QUEUE, ACQUIRE, RELEASE, RENEW = 20, 21, 22, 23
 local FORCE, PARTIAL = 24, 25
 local notABucket = 'holds something that is not a bucket'
 
@@ -153,6 +153,7 @@ local function emitBans(items)
   end
 end
 
+-- Returns whether the decision is granted.
 local function chargeAll(items, peek)
   local granted, isPlain, count = true, true, 0
   for item = 1, items do
@@ -192,6 +193,7 @@ local function chargeAll(items, peek)
     emitBands(count, not granted)
     if bans and not granted then emitBans(items) end
   end
+  return granted
 end
 
 local function refundBand(i)
@@ -241,6 +243,7 @@ end
 
 --@include leases.lua
 --@include holds.lua
+--@include hold-queue.lua
 --@include variants.lua
 
 -- Returns a tick for which a calendar band has no period: now, or the latest time of its bucket. Two later periods are needed,
@@ -299,7 +302,7 @@ end
 -- Reads the items of any other operation. Returns the number of its items and bands, and a problem, if any.
 local function readItems(operation)
   local hasInstants = operation == REFUND or operation == SETTLE or operation == BACKDATE or operation == RELEASE
-  local hasHolds = operation >= ACQUIRE and operation <= RENEW
+  local hasHolds = operation >= QUEUE and operation <= RENEW
   local items, count, problem, itemProblem = numbers[position + 2], 0, nil, nil
   position = position + 2
   for item = 1, items do
@@ -338,9 +341,7 @@ local function decide(operation)
   local items, count, problem = readItems(operation)
   if problem then fail(problem)
   elseif operation == CHARGE then chargeAll(items, false)
-  elseif operation == ACQUIRE then
-    chargedHolds = holdIds
-    chargeAll(items, false)
+  elseif operation == ACQUIRE or operation == QUEUE then acquire(items, count, operation == QUEUE)
   elseif operation == RELEASE then release(count)
   elseif operation == RENEW then renew(count)
   elseif operation == PEEK then chargeAll(items, true)

@@ -2,8 +2,10 @@
 local DENIED, GRANTED = 0, 1
 local never, max = math.huge, math.max
 local WIDE, LONG, cellBytes, smallLogBytes = 8, 32, 28, 12
--- The bytes of the record of holds before the first hold, and of each hold.
-local holdsBytes, holdBytes = 17, 17
+-- The bytes of the record of holds before the first hold, and of each hold and each waiting request.
+local holdsBytes, holdBytes = 19, 17
+-- A waiting request that has not asked for this long is gone: its process has ended or has lost its connection.
+local waitingTicks = 1000000
 -- Created by values.lua when a log has many entries.
 local longLogs
 

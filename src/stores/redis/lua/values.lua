@@ -45,7 +45,11 @@ local function recordSize(value, at, flags)
   if kind < 1 or kind > kindCount then return nil end
   if flags == LOG then return smallLogBytes + smallEntryBytes * (string.byte(value, at + 4) or 0) end
   if flags == LOG + LONG then return longLogBytes end
-  if flags == HOLDS then return at + 5 <= #value and holdsBytes + holdBytes * unpackNumbers('<I2', value, at + 4) or nil end
+  if flags == HOLDS then
+    if at + holdsBytes - 1 > #value then return nil end
+    local count, waiting = unpackNumbers('<I2', value, at + 4), unpackNumbers('<I2', value, at + 17)
+    return holdsBytes + holdBytes * (count + waiting)
+  end
   if kind == LOG or kind == HOLDS or flags >= LONG then return nil end
   return (flags % HELD >= WIDE and wideBytes or cellBytes) + (flags >= HELD and lotsBytes or 0)
 end
