@@ -1,4 +1,5 @@
 import { ticksPerMs } from './clock.js'
+import type { ErrorCode } from './errors.js'
 import type { Policy } from './rule.js'
 
 /** Why a request was allowed or rejected. */
@@ -65,12 +66,16 @@ export interface Decision {
   readonly retryAfterMs: number | null
   /** Epoch milliseconds at which the bucket is full or its window ends. */
   readonly resetAt: number
+  /** When the store decided, by its clock: epoch milliseconds, with a fraction. */
+  readonly decidedAt: number
   /** How the deciding rule treats requests over the limit. */
   readonly policy: Policy
   /** Set for a consume with `partial`: the permits that were taken, or 0. */
   readonly granted?: number
   /** True if the decision was made without the shared store. */
   readonly degraded: boolean
+  /** Set if `degraded` is true and the error is known: its code, such as `FLUXGATE_STORE_TIMEOUT`. */
+  readonly degradedCause?: ErrorCode
   /** Every band of every matching rule. */
   readonly bands: readonly BandDecision[]
   /** Identifies the slots that an allowed request occupies under rules of the algorithm CONCURRENCY. Release it when the work ends. */

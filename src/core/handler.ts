@@ -20,8 +20,6 @@ export interface CheckOptions {
   readonly signal?: AbortSignal | (() => AbortSignal) | undefined
   /** False: under CONCURRENCY with WAIT_FOR_REFILL, reject at once instead of waiting for a slot to be released. Default true. */
   readonly waitForSlot?: boolean | undefined
-  /** Called with the store's time of the decision, in epoch milliseconds. Handlers that do not know it never call this. */
-  readonly onDecided?: ((atMs: number) => void) | undefined
   /** Called when the request has to wait, before the decision is returned. Handlers without a waiting room never call this. */
   readonly onEnter?: (() => void) | undefined
   /** Called when a waiting request is released, has aborted, or is rejected because everything closes. */

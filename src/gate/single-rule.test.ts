@@ -1,8 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import type { BucketStore } from '../core/bucket-store.js'
 import type { Decision } from '../core/decision.js'
 import type { RuleInput } from '../rules/schema/input.js'
-import { memoryStore } from '../stores/memory/memory-store.js'
 import { manualClock } from '../testing/manual-clock.js'
 import { createFluxGate } from './create-flux-gate.js'
 import type { FluxGate } from './flux-gate.js'
@@ -74,28 +72,3 @@ const steps: readonly ((gate: FluxGate) => Promise<Decision>)[] = [
   (gate) => gate.check(caller, { permits: 4 }),
   (gate) => gate.check(caller),
 ]
-
-it('onDecided may start another decision', async () => {
-  const clock = manualClock(start)
-  const rule = { id: 'only', bands: [{ capacity: 10, window: '1h' }] }
-  const memory = memoryStore({ clock })
-  const store: BucketStore = {
-    charge: (demands, peek) => memory.charge(demands, peek),
-    chargeSync: (demands, peek) => memory.chargeSync(demands, peek),
-    refund: (refunds) => memory.refund(refunds),
-    reset: (group, key) => memory.reset(group, key),
-    close: () => memory.close(),
-  }
-  for (const options of [{ rules: [rule] }, { rules: [rule, elsewhere] }, { rules: [rule], store }]) {
-    const gate = await createFluxGate({ ...options, rules: { id: 'api', rules: options.rules }, clock })
-    const times: number[] = []
-    const onDecided = (atMs: number): void => {
-      times.push(atMs)
-      gate.decide({}, { permits: 5 })
-    }
-    expect(gate.decide({}, { onDecided })).toMatchObject({ remaining: 9 })
-    expect(await gate.check({}, { onDecided })).toMatchObject({ remaining: 3 })
-    expect(times).toEqual([start, start])
-    await gate.close()
-  }
-})

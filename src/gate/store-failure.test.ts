@@ -46,7 +46,10 @@ async function gateOver(policy: OnStoreFailure | undefined, options: Partial<Flu
   return { gate, clock, line, check }
 }
 
-describe.each(['FAILING', 'SILENT'] as const)('a store that is %s', (state) => {
+describe.each([
+  ['FAILING', 'FLUXGATE_STORE_FAILED'],
+  ['SILENT', 'FLUXGATE_STORE_TIMEOUT'],
+] as const)('a store that is %s', (state, cause) => {
   it('LOCAL: this process enforces the same rules, with degraded decisions', async () => {
     const { line, check } = await gateOver('LOCAL')
     expect(await check()).toMatchObject({ allowed: true, degraded: false, remaining: 3 })
@@ -102,6 +105,17 @@ describe.each(['FAILING', 'SILENT'] as const)('a store that is %s', (state) => {
     const { line, check } = await gateOver('DENY')
     line.state = state
     expect(await check()).toMatchObject({ allowed: false, reason: 'STORE_FAILURE', degraded: true, ruleId: 'rule' })
+  })
+
+  it('names the cause in decisions while the store fails, and not in others', async () => {
+    for (const policy of ['LOCAL', 'ALLOW', 'DENY'] as const) {
+      const { line, check } = await gateOver(policy)
+      expect(await check()).not.toHaveProperty('degradedCause')
+      line.state = state
+      expect((await check()).degradedCause).toBe(cause)
+      for (let i = 0; i < 4; i++) await check()
+      expect((await check()).degradedCause).toBe('FLUXGATE_STORE_OPEN')
+    }
   })
 
   it('opens the breaker after five failures, and probes after 30 ms and then after twice as long', async () => {

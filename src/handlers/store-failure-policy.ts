@@ -4,6 +4,7 @@ import type { Clock } from '../core/clock.js'
 import { type DecideOptions, RateLimiter, type StoreFailureFallback } from '../core/decision/rate-limiter.js'
 import { unmeteredDecision } from '../core/decision/unmetered-decision.js'
 import type { Decision } from '../core/decision.js'
+import { FluxGateError } from '../core/errors.js'
 import type { Hold, HoldStorage } from '../core/holds/hold-storage.js'
 import { type Band, maxWindowTicks, type OnStoreFailure } from '../core/rule.js'
 import type { WaitingRoom } from '../core/waiting/waiting-room.js'
@@ -41,7 +42,12 @@ export class StoreFailurePolicy implements StoreFailureFallback {
   }
 
   /** A rule with DENY rejects the request. Otherwise rules with LOCAL are enforced in this process, and rules with ALLOW are skipped. */
-  decide(ruleSetId: string | null, charges: readonly Charge[], options: DecideOptions): Decision {
+  decide(ruleSetId: string | null, charges: readonly Charge[], options: DecideOptions, error: unknown): Decision {
+    const decision = this.#decide(ruleSetId, charges, options)
+    return error instanceof FluxGateError ? { ...decision, degradedCause: error.code } : decision
+  }
+
+  #decide(ruleSetId: string | null, charges: readonly Charge[], options: DecideOptions): Decision {
     const { onStoreFailure = 'LOCAL' } = this.#options
     const policyOf = ({ group }: Charge): OnStoreFailure => group.onStoreFailure ?? onStoreFailure
     const details = { ruleSetId, degraded: true }

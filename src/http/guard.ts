@@ -146,8 +146,8 @@ export class Guard<Native = unknown, Reply = unknown> {
     if (decision instanceof Promise || decision.delayMs > 0 || held.departure !== undefined)
       return this.#finish(decision, held, context, native)
     return this.countsByResponse || decision.holdId !== undefined
-      ? this.#refundable(decision, held, context, native, held.decidedAt)
-      : this.#outcomeOf(decision, native, held.decidedAt)
+      ? this.#refundable(decision, held, context, native)
+      : this.#outcomeOf(decision, native)
   }
 
   /** Waits for the decision and for the delay of the request. */
@@ -159,11 +159,13 @@ export class Guard<Native = unknown, Reply = unknown> {
   ): Promise<Outcome> {
     try {
       const decision = await deciding
-      if (!isDelayed(decision, held)) return this.#refundable(decision, held, context, native, held.decidedAt)
+      if (!isDelayed(decision, held)) return this.#refundable(decision, held, context, native)
+      const startMs = this.#clock.now()
       const departure = await held.wait(decision.delayMs, this.#clock)
       if (departure !== 'RELEASED') this.#releaseUnused(decision)
       if (departure === 'CLOSED' || (departure === 'ABORTED' && held.isClosed)) return closing()
-      return departure === 'ABORTED' ? aborted : this.#refundable(decision, held, context, native)
+      if (departure === 'ABORTED') return aborted
+      return this.#refundable(decision, held, context, native, this.#clock.now() - startMs)
     } catch (error) {
       // The wait for a slot of a CONCURRENCY rule rejects when its client leaves or the guard closes.
       if (held.aborting?.signal.aborted !== true || error !== held.aborting.signal.reason) throw error
@@ -178,9 +180,9 @@ export class Guard<Native = unknown, Reply = unknown> {
     held: HeldRequest,
     context: RequestContext,
     native: Native,
-    nowMs?: number,
+    heldMs = 0,
   ): Outcome | Promise<Outcome> {
-    const outcome = this.#outcomeOf(decision, native, nowMs)
+    const outcome = this.#outcomeOf(decision, native, heldMs)
     if (outcome instanceof Promise || outcome.kind !== 'ALLOWED') return outcome
     const refund = (): void => void this.#refund(decision, held, context)
     const release = this.#hold(decision, held)
@@ -218,9 +220,9 @@ export class Guard<Native = unknown, Reply = unknown> {
     } catch {}
   }
 
-  /** `nowMs` is the store's time where it is known, because clocks of processes may differ. */
-  #outcomeOf(decision: Decision, native: Native, nowMs = this.#clock.now()): Outcome | Promise<Outcome> {
-    const headers = this.#headers.of(decision, nowMs)
+  /** Headers are relative to the store's time, because clocks of processes may differ. Handlers of other packages may not know it. */
+  #outcomeOf(decision: Decision, native: Native, heldMs = 0): Outcome | Promise<Outcome> {
+    const headers = this.#headers.of(decision, (decision.decidedAt ?? this.#clock.now()) + heldMs)
     if (decision.allowed) return { kind: 'ALLOWED', headers, decision }
     return this.#hasOwnRejection
       ? ownRejection(this.#options, decision, headers, native)

@@ -14,8 +14,6 @@ export class HeldRequest implements CheckOptions {
   readonly ruleSetId: string | undefined
   readonly permits: number | undefined
   readonly costs: Costs | undefined
-  /** The store's time of the decision in epoch milliseconds; undefined if the handler does not report it. */
-  decidedAt: number | undefined = undefined
   /** Resolves when the request leaves the waiting room of the handler; undefined if it has not entered one. */
   departure: Promise<Departure> | undefined = undefined
   resolveDeparture: ((departure: Departure) => void) | undefined = undefined
@@ -35,10 +33,6 @@ export class HeldRequest implements CheckOptions {
     this.ruleSetId = ruleSetId
     this.permits = permits
     this.costs = costs
-  }
-
-  onDecided(atMs: number): void {
-    this.decidedAt = atMs
   }
 
   /** Aborts when the client disconnects, and when the guard closes. */
@@ -67,7 +61,6 @@ export class HeldRequest implements CheckOptions {
       permits: this.permits,
       costs: this.costs,
       signal: () => this.signal(),
-      onDecided: (atMs) => this.onDecided(atMs),
       onEnter: () => this.onEnter(),
       onLeave: (departure) => this.onLeave(departure),
     }

@@ -30,6 +30,7 @@ const rejected: Decision = {
   retryAfterMs: 2_300,
   resetAt: 60_000,
   policy: 'REJECT',
+  decidedAt: 0,
   degraded: false,
   bands: [band('burst'), band('daily', { allowed: true }), band('tried', { shadow: true }), band('sustained')],
 }

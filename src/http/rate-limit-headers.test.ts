@@ -42,6 +42,7 @@ const allowed: Decision = {
   retryAfterMs: 0,
   resetAt: now + 90_001,
   policy: 'REJECT',
+  decidedAt: 0,
   degraded: false,
   bands: [burst, hourly],
 }

@@ -25,7 +25,7 @@ const bandArbitrary: fc.Arbitrary<BandDecision> = fc.record({
   windowMs: number,
 })
 
-const decision: fc.Arbitrary<Decision> = fc.record({
+const complete: fc.Arbitrary<Decision> = fc.record({
   allowed: fc.boolean(),
   delayMs: number,
   reason: fc.constantFrom('ALLOWED', 'LIMITED', 'NO_RULE_SET'),
@@ -37,10 +37,18 @@ const decision: fc.Arbitrary<Decision> = fc.record({
   remaining: whole,
   retryAfterMs: fc.option(whole),
   resetAt: whole,
+  decidedAt: number,
   policy: fc.constantFrom('REJECT', 'WAIT_FOR_REFILL'),
   degraded: fc.boolean(),
   bands: fc.array(bandArbitrary, { maxLength: 4 }),
 })
+
+const decision = fc
+  .tuple(
+    complete,
+    fc.record({ degradedCause: fc.constant('FLUXGATE_STORE_TIMEOUT' as const), holdId: name }, { requiredKeys: [] }),
+  )
+  .map(([value, optional]): Decision => ({ ...value, ...optional }))
 
 /** Normalizes JSON text, so that two texts with the same members in the same order are equal. */
 const readBack = (text: string): string => JSON.stringify(JSON.parse(text))
@@ -69,6 +77,7 @@ it('serializes each decision correctly, whichever fields it shares with the prev
     remaining: 9,
     retryAfterMs: 0,
     resetAt: 60_000,
+    decidedAt: 54_000.5,
     policy: 'REJECT',
     degraded: false,
     bands: [

@@ -5,13 +5,17 @@ import type { BandDecision, Decision } from '../core/decision.js'
  * batch. The output is always ASCII, so its length equals its size in bytes; other characters are escaped.
  */
 export function decisionText(decision: Decision): string {
-  const { bands, holdId } = decision
-  if (holdId !== undefined) return `${fullText(decision).slice(0, -1)},"holdId":${quoted(holdId)}}`
+  const { bands, holdId, degradedCause } = decision
+  if (holdId !== undefined || degradedCause !== undefined)
+    return `${fullText(decision).slice(0, -1)}${optional('degradedCause', degradedCause)}${optional('holdId', holdId)}}`
   const only = bands[0]
   return only !== undefined && bands.length === 1 && hasSameValues(decision, only)
     ? singleBandText(decision, only)
     : fullText(decision)
 }
+
+const optional = (name: string, value: string | undefined): string =>
+  value === undefined ? '' : `,"${name}":${quoted(value)}`
 
 /** True if the decision repeats the key and numbers of its only band, which are all that varies between decisions on a rule. */
 const hasSameValues = (decision: Decision, band: BandDecision): boolean =>
@@ -46,7 +50,7 @@ function singleBandText(decision: Decision, band: BandDecision): string {
   const retryAfterMs = `,"retryAfterMs":${decision.retryAfterMs}`
   return (
     frame.head +
-    (key + frame.beforeRemaining + remaining + retryAfterMs + resetAt) +
+    (key + frame.beforeRemaining + remaining + retryAfterMs + resetAt + `,"decidedAt":${decision.decidedAt}`) +
     frame.beforeBand +
     (key + frame.bandBeforeRemaining + remaining + resetAt + retryAfterMs) +
     frame.tail
@@ -84,10 +88,10 @@ const frameOf = (decision: Decision, band: BandDecision): Frame => ({
 const flat = (text: string): string => Buffer.from(text, 'latin1').toString('latin1')
 
 function fullText(decision: Decision): string {
-  const { key, limit, remaining, retryAfterMs, resetAt, bands } = decision
+  const { key, limit, remaining, retryAfterMs, resetAt, decidedAt, bands } = decision
   return (
     `${beforeKey(decision)}${quoted(key)},"limit":${limit},"remaining":${remaining}` +
-    `,"retryAfterMs":${retryAfterMs},"resetAt":${resetAt}${beforeBands(decision)}${bands.map(bandText).join()}]}`
+    `,"retryAfterMs":${retryAfterMs},"resetAt":${resetAt},"decidedAt":${decidedAt}${beforeBands(decision)}${bands.map(bandText).join()}]}`
   )
 }
 

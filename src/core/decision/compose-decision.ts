@@ -23,7 +23,7 @@ export function composeDecision(
   const { bands, takesHolds } = charge.group
   const isSingleBand = charges.length === 1 && bands.length === 1 && !charge.shadow && takesHolds !== true
   return isSingleBand && result.granted && bandResult.allowed && bandResult.delay === 0
-    ? composeGrant(ruleSetId, charge, bandResult, degraded)
+    ? composeGrant(ruleSetId, charge, bandResult, result.now, degraded)
     : composeBands(ruleSetId, charges, result, degraded)
 }
 
@@ -32,6 +32,7 @@ function composeGrant(
   ruleSetId: string | null,
   { group, key, policy }: Charge,
   result: BandResult,
+  now: number,
   degraded: boolean,
 ): Decision {
   const { ruleId } = group
@@ -55,6 +56,7 @@ function composeGrant(
     remaining,
     retryAfterMs: 0,
     resetAt,
+    decidedAt: now / ticksPerMs,
     policy,
     degraded,
     bands,
@@ -105,6 +107,7 @@ function composeBands(
     remaining: deciding === undefined ? -1 : deciding.remaining,
     retryAfterMs,
     resetAt: deciding === undefined ? Math.ceil(result.now / ticksPerMs) : deciding.resetAt,
+    decidedAt: result.now / ticksPerMs,
     policy,
     degraded,
     bands,

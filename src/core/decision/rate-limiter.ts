@@ -20,10 +20,7 @@ import type { WaitingRoom } from '../waiting/waiting-room.js'
 import { composeDecision } from './compose-decision.js'
 import { composeVariant, variantUnsupported } from './variant-decision.js'
 
-/**
- * The options of a check that remain once its charges are known. Results are pooled, so `onDecided` runs last: it may start
- * another decision. A request with `onLeave` waits in order of arrival.
- */
+/** The options of a check that remain once its charges are known. A request with `onLeave` waits in order of arrival. */
 export interface DecideOptions extends Omit<CheckOptions, 'ruleSetId' | 'permits' | 'costs'> {
   /** Set for a charge that is forced or partial. */
   readonly variant?: ChargeVariant | undefined
@@ -31,7 +28,8 @@ export interface DecideOptions extends Omit<CheckOptions, 'ruleSetId' | 'permits
 
 /** Decides while the store fails. */
 export interface StoreFailureFallback {
-  decide(ruleSetId: string | null, charges: readonly Charge[], options: DecideOptions): Decision
+  /** `error` is the failure of the store. */
+  decide(ruleSetId: string | null, charges: readonly Charge[], options: DecideOptions, error: unknown): Decision
 }
 
 export interface RateLimiterOptions {
@@ -100,11 +98,8 @@ export class RateLimiter {
     const { variants } = this.#store
     if (variants === undefined) throw variantUnsupported(variant)
     const charge = withoutWaiting(given)
-    const compose = (result: ChargeResult): Decision => {
-      const decision = composeVariant(ruleSetId, charge, variant, result, this.#degraded)
-      options.onDecided?.(result.now / ticksPerMs)
-      return decision
-    }
+    const compose = (result: ChargeResult): Decision =>
+      composeVariant(ruleSetId, charge, variant, result, this.#degraded)
     if (variants.chargeSync !== undefined) return compose(variants.chargeSync(charge, variant))
     const { fallback, onStoreAnswer, onStoreError } = this.#options
     return variants.charge(charge, variant).then(
@@ -115,7 +110,7 @@ export class RateLimiter {
       (error: unknown) => {
         if (fallback === undefined) throw error
         if (isStoreFailure(error)) onStoreError?.(error)
-        return fallback.decide(ruleSetId, [charge], { ...options, variant })
+        return fallback.decide(ruleSetId, [charge], { ...options, variant }, error)
       },
     )
   }
@@ -132,7 +127,7 @@ export class RateLimiter {
     } catch (error) {
       if (fallback === undefined) throw error
       if (isStoreFailure(error)) onStoreError?.(error)
-      return fallback.decide(ruleSetId, charges, options)
+      return fallback.decide(ruleSetId, charges, options, error)
     }
   }
 
@@ -141,7 +136,7 @@ export class RateLimiter {
     const tried = lacksRoom ? charges.map(withoutWaiting) : charges
     const result = await this.#store.charge(tried, options.peek === true)
     if (!result.fromCache) this.#options.onStoreAnswer?.()
-    if (lacksRoom && !result.granted) return this.#rejectForRoom(ruleSetId, charges, result, result, options)
+    if (lacksRoom && !result.granted) return this.#rejectForRoom(ruleSetId, charges, result, result)
     // Checked again, because other requests may have filled the waiting room during the call.
     if (!isDelayed(tried, result) || !this.#lacksRoom(charges, options)) {
       const decision = this.#complete(ruleSetId, tried, result, options)
@@ -150,7 +145,7 @@ export class RateLimiter {
     }
     if (!options.peek) await this.#room.turnAway(this.#slotsOf(tried, result))
     const current = await this.#store.charge(tried.map(withoutPermits), true)
-    return this.#rejectForRoom(ruleSetId, charges, result, current, options)
+    return this.#rejectForRoom(ruleSetId, charges, result, current)
   }
 
   /** Peeks first, because a request that would be delayed must not be charged. */
@@ -159,9 +154,9 @@ export class RateLimiter {
       (this.#store.chargeSync as NonNullable<BucketStore['chargeSync']>).call(this.#store, tried, peek)
     const tried = charges.map(withoutWaiting)
     const result = copyResult(tried, charge(tried, true))
-    if (!result.granted) return this.#rejectForRoom(ruleSetId, charges, result, result, options)
+    if (!result.granted) return this.#rejectForRoom(ruleSetId, charges, result, result)
     return isDelayed(tried, result)
-      ? this.#rejectForRoom(ruleSetId, charges, result, charge(tried.map(withoutPermits), true), options)
+      ? this.#rejectForRoom(ruleSetId, charges, result, charge(tried.map(withoutPermits), true))
       : this.#complete(ruleSetId, tried, charge(tried, options.peek === true), options)
   }
 
@@ -180,10 +175,8 @@ export class RateLimiter {
     result: ChargeResult,
     options: DecideOptions,
   ): Decision {
-    const { now } = result
     const decision = composeDecision(ruleSetId, charges, result, this.#degraded)
     if (decision.delayMs > 0 || options.onLeave !== undefined) this.#enterIfHeld(decision, charges, result, options)
-    options.onDecided?.(now / ticksPerMs)
     return decision
   }
 
@@ -225,12 +218,9 @@ export class RateLimiter {
     charges: readonly Charge[],
     immediate: ChargeResult,
     current: ChargeResult,
-    options: DecideOptions,
   ): Decision {
     const rejection = rejectForFullRoom(charges, immediate, current, ticksUp(this.#room.nextFreeMs))
-    const decision = composeDecision(ruleSetId, charges, rejection, this.#degraded)
-    options.onDecided?.(rejection.now / ticksPerMs)
-    return decision
+    return composeDecision(ruleSetId, charges, rejection, this.#degraded)
   }
 }
 

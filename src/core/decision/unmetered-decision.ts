@@ -6,7 +6,7 @@ export function unmeteredDecision(
   reason: Reason,
   nowMs: number,
   details: Partial<
-    Pick<Decision, 'ruleSetId' | 'ruleId' | 'key' | 'limit' | 'policy' | 'degraded' | 'retryAfterMs'>
+    Pick<Decision, 'ruleSetId' | 'ruleId' | 'key' | 'limit' | 'policy' | 'degraded' | 'degradedCause' | 'retryAfterMs'>
   > = {},
 ): Decision {
   return {
@@ -21,6 +21,7 @@ export function unmeteredDecision(
     remaining: allowed ? -1 : 0,
     retryAfterMs: allowed ? 0 : null,
     resetAt: Math.ceil(nowMs),
+    decidedAt: nowMs,
     policy: 'REJECT',
     degraded: false,
     bands: [],

@@ -2,7 +2,7 @@ import type { BandDecision, Decision } from '../decision.js'
 import type { CheckOptions } from '../handler.js'
 
 /** Options of `gate.explain`. */
-export interface ExplainOptions extends Omit<CheckOptions, 'peek' | 'signal' | 'onDecided' | 'onEnter' | 'onLeave'> {
+export interface ExplainOptions extends Omit<CheckOptions, 'peek' | 'signal' | 'onEnter' | 'onLeave'> {
   /** The maximum number of rules in the result that do not apply; default 1000. Rules that apply are always listed. */
   readonly limit?: number | undefined
 }

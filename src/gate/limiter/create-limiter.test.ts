@@ -125,6 +125,7 @@ describe('decision fields', () => {
       remaining: 6,
       retryAfterMs: 0,
       resetAt: start + 24_000,
+      decidedAt: start,
       policy: 'REJECT',
       degraded: false,
       bands: [

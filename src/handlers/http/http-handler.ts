@@ -105,9 +105,10 @@ export class HttpHandler implements Handler {
     } catch (error) {
       this.#warn(error)
       this.#onError?.(error)
-      return this.#decideWithoutServer(context, options)
+      return this.#decideWithoutServer(context, options, error)
     }
-    return this.#hold(decision, context, options)
+    const dated = decision.decidedAt === undefined ? { ...decision, decidedAt: this.#clock.now() } : decision
+    return this.#hold(dated, context, options)
   }
 
   async refund(
@@ -153,13 +154,15 @@ export class HttpHandler implements Handler {
     this.warnings.warn(error.code, message, error.code)
   }
 
-  async #decideWithoutServer(context: RequestContext, options: CheckOptions): Promise<Decision> {
+  async #decideWithoutServer(context: RequestContext, options: CheckOptions, error: unknown): Promise<Decision> {
+    const cause = error instanceof FluxGateError ? { degradedCause: error.code } : {}
     if (this.#policy === 'LOCAL' && this.#fallback !== undefined)
-      return this.#localDecision(await this.#fallback.check(context, options))
+      return { ...this.#localDecision(await this.#fallback.check(context, options)), ...cause }
     const isAllowed = this.#policy !== 'DENY'
     return unmeteredDecision(isAllowed, 'STORE_FAILURE', this.#clock.now(), {
       ruleSetId: options.ruleSetId ?? null,
       degraded: true,
+      ...cause,
       ...(!isAllowed && { retryAfterMs: retryAfterFailureMs }),
     })
   }

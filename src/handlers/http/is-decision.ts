@@ -12,6 +12,10 @@ const isTextOrNull: Test = (value) => value === null || typeof value === 'string
 const isFlag: Test = (value) => typeof value === 'boolean'
 const isNumber: Test = (value) => typeof value === 'number' && Number.isFinite(value)
 const isDuration: Test = (value) => isNumber(value) && (value as number) >= 0
+const isOptional =
+  (test: Test): Test =>
+  (value) =>
+    value === undefined || test(value)
 const isRetry: Test = (value) => value === null || isDuration(value)
 
 const bandFields: Readonly<Record<keyof BandDecision, Test>> = {
@@ -42,7 +46,10 @@ const decisionFields: Readonly<Record<Exclude<keyof Decision, 'granted'>, Test>>
   resetAt: isNumber,
   policy: (value) => value === 'REJECT' || value === 'WAIT_FOR_REFILL',
   degraded: isFlag,
-  holdId: (value) => value === undefined || typeof value === 'string',
+  degradedCause: isOptional(isText),
+  // Servers of earlier versions do not send it.
+  decidedAt: isOptional(isNumber),
+  holdId: isOptional(isText),
   bands: (value) => Array.isArray(value) && value.every((band) => hasAll(band, bandFields)),
 }
 

@@ -18,11 +18,7 @@ export const number = (min: number, description?: string): Kind<number> => ({
 })
 
 /** The length of a window. */
-export const windowMs: Kind<number> = {
-  allowed: 'a number greater than 0',
-  schema: { type: 'number', exclusiveMinimum: 0 },
-  parse: (value) => (typeof value === 'number' && value > 0 ? value : undefined),
-}
+export const windowMs: Kind<number> = number(0, 'The window in milliseconds; 0 for CONCURRENCY, which has none.')
 
 /** A non-negative integer: decisions, requests or permits. */
 export const count = (description?: string): Kind<number> => optionallyDescribed(wholeNumber(0), description)

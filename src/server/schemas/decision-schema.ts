@@ -55,11 +55,16 @@ export const decisionSchema = object(
     remaining: described(wholeNumber(-1), 'Permits left in the deciding band; -1 if no limit applies.'),
     retryAfterMs,
     resetAt,
+    decidedAt: number(0, 'When the store decided, by its clock. Epoch milliseconds, with a fraction.'),
     policy: oneOf(['REJECT', 'WAIT_FOR_REFILL'] as const),
     degraded: described(boolean, 'Decided without the shared store.'),
     bands: listOf(bandDecisionSchema),
   },
   {
+    degradedCause: described(
+      text,
+      'Present if degraded is true: the code of the failure, such as FLUXGATE_STORE_TIMEOUT.',
+    ),
     holdId: described(
       text,
       'Present if the request occupies slots of CONCURRENCY rules. Release it with POST /api/ratelimit/release.',

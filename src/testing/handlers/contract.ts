@@ -34,12 +34,13 @@ export function handlerContract(it: TestRunner, create: HandlerFactory): void {
     const band = { ...common, label: 'min', shadow: false, windowMs: 60_000 }
     const decision = { ...common, ruleSetId: 'api', band: 'min', policy: 'REJECT', degraded: false, delayMs: 0 }
     const first = { remaining: 1, resetAt: startMs + 30_000, allowed: true, retryAfterMs: 0 }
-    const allowed = { ...decision, ...first, reason: 'ALLOWED', bands: [{ ...band, ...first }] }
+    const allowed = { ...decision, ...first, reason: 'ALLOWED', decidedAt: startMs, bands: [{ ...band, ...first }] }
     assert.deepEqual(await handler.check({ userId: 'ann' }), allowed)
     await handler.check({ userId: 'ann' })
     clock.advance(10_000)
     const third = { remaining: 0, resetAt: startMs + 60_000, allowed: false, retryAfterMs: 20_000 }
-    const rejected = { ...decision, ...third, reason: 'LIMITED', bands: [{ ...band, ...third }] }
+    const decidedAt = startMs + 10_000
+    const rejected = { ...decision, ...third, reason: 'LIMITED', decidedAt, bands: [{ ...band, ...third }] }
     assert.deepEqual(await handler.check({ userId: 'ann' }), rejected)
     assert.equal((await handler.check({ userId: 'bob' })).allowed, true)
     clock.advance(20_000)

@@ -87,6 +87,7 @@ describe('an unavailable server', () => {
     const { handler, errors } = handlerOf({ url: nowhere })
     expect(await handler.check({}, { ruleSetId: 'api' })).toMatchObject({
       ...{ allowed: true, degraded: true, reason: 'STORE_FAILURE', ruleSetId: 'api', remaining: -1 },
+      degradedCause: 'FLUXGATE_STORE_FAILED',
     })
     expect(errors).toMatchObject([{ code: 'FLUXGATE_STORE_FAILED' }])
     expect(String(errors[0])).toContain('The call to the server at http://127.0.0.1:1 failed: connect ECONNREFUSED')
@@ -106,6 +107,7 @@ describe('an unavailable server', () => {
     const { handler } = handlerOf({ url: nowhere, fallback })
     const decisions = []
     for (let i = 0; i < 3; i++) decisions.push(await handler.check({ clientIp: '1.2.3.4' }))
+    expect(decisions[0]?.degradedCause).toBe('FLUXGATE_STORE_FAILED')
     expect(decisions.map(({ allowed, degraded }) => [allowed, degraded])).toEqual([
       [true, true],
       [true, true],

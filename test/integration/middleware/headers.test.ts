@@ -51,6 +51,7 @@ const situation: fc.Arbitrary<Situation> = fc
       remaining,
       retryAfterMs: allowed ? 0 : retryAfterMs,
       resetAt,
+      decidedAt: now,
       policy: 'REJECT',
       degraded: false,
       bands,

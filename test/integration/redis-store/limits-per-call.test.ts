@@ -1,6 +1,7 @@
 import { expect, it, onTestFinished } from 'vitest'
 import { createLimiter } from '../../../src/gate/limiter/create-limiter.js'
 import { redisStore } from '../../../src/stores/redis/redis-store.js'
+import { manualClock } from '../../../src/testing/manual-clock.js'
 import { eventually } from '../../fixtures/eventually.js'
 import { freshPrefix, sharedRedis } from '../../servers/shared-redis.js'
 
@@ -21,6 +22,20 @@ it('charges partially, by force, and with bands of the call, over a URI and over
     expect(await limiter.state('a')).toMatchObject({ allowed: true, remaining: 0, limit: 4 })
     expect(await limiter.consume('a', { bands: [{ capacity: 0 }] })).toMatchObject({ reason: 'IMPOSSIBLE' })
     if (typeof store !== 'string') onTestFinished(() => store.close())
+  }
+})
+
+it('reports the time of the decision by the clock of Redis', async () => {
+  const clock = manualClock(1_800_000_000_000.5)
+  const store = redisStore(uri, { prefix: freshPrefix(), clock })
+  const limiter = createLimiter({ capacity: 1, window: '1m', store })
+  onTestFinished(async () => {
+    await limiter.close()
+    await store.close()
+  })
+  for (const allowed of [true, false]) {
+    clock.advance(1_000)
+    expect(await limiter.consume('a')).toMatchObject({ allowed, decidedAt: clock.now() })
   }
 })
 

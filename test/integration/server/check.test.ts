@@ -21,6 +21,7 @@ describe('POST /api/ratelimit/check', () => {
       remaining: 1,
       retryAfterMs: 0,
       resetAt: 1_700_001_800_000,
+      decidedAt: 1_700_000_000_000,
       policy: 'REJECT',
       degraded: false,
       bands: [
