@@ -25,6 +25,13 @@ export type {
   RuleSetHead,
   RuleStore,
 } from './core/contracts/rule-store.js'
+export type {
+  CallLimit,
+  JointCheck,
+  JointDecision,
+  JointOptions,
+  JointPart,
+} from './core/decision/joint/joint-check.js'
 export type { BandDecision, Decision, Reason } from './core/decision.js'
 export { type ErrorCode, FluxGateError, type ValidationIssue } from './core/errors.js'
 export type {

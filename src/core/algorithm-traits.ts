@@ -10,13 +10,15 @@ export interface AlgorithmTraits {
   readonly shrinksFromEnd: boolean
   /** A grant occupies a slot until it is released or expires. Such a band has no window and never delays a request. */
   readonly takesHolds?: true
+  /** A bucket keeps an entry per request, so its capacity is limited to `maxLogCapacity`. */
+  readonly keepsLog?: true
 }
 
 export const algorithmTraits: Readonly<Record<AlgorithmName, AlgorithmTraits>> = {
   TOKEN_BUCKET: { isRefilled: true, isQueue: false, shrinksFromEnd: true },
   LEAKY_BUCKET: { isRefilled: true, isQueue: true, shrinksFromEnd: true },
   FIXED_WINDOW: { isRefilled: false, isQueue: false, shrinksFromEnd: true },
-  SLIDING_WINDOW_LOG: { isRefilled: false, isQueue: false, shrinksFromEnd: false },
+  SLIDING_WINDOW_LOG: { isRefilled: false, isQueue: false, shrinksFromEnd: false, keepsLog: true },
   SLIDING_WINDOW_COUNTER: { isRefilled: false, isQueue: false, shrinksFromEnd: false },
   CONCURRENCY: { isRefilled: false, isQueue: false, shrinksFromEnd: false, takesHolds: true },
 }

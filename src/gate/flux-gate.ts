@@ -1,4 +1,5 @@
 import type { OverrideStore } from '../core/contracts/override-store.js'
+import type { JointCheck, JointDecision, JointOptions } from '../core/decision/joint/joint-check.js'
 import type { BandDecision, Decision } from '../core/decision.js'
 import type { ExplainOptions, Explanation } from '../core/explain/explanation.js'
 import type { CheckOptions, Handler } from '../core/handler.js'
@@ -30,6 +31,13 @@ export interface FluxGate extends Handler {
   check(context: RequestContext, options?: CheckOptions): Promise<Decision>
   /** Like `check`, but synchronous if the buckets are in this process: returns the Decision itself, or throws. Middleware uses it. */
   decide(context: RequestContext, options?: CheckOptions): Decision | Promise<Decision>
+  /**
+   * Decides several contexts as one: either all of them are charged, or none is. Synchronous if the buckets are in this process.
+   *
+   * @example
+   * const { decision, parts } = await gate.decideTogether([{ context: { clientIp } }, { context: { apiKey }, permits: 3 }])
+   */
+  decideTogether(checks: readonly JointCheck[], options?: JointOptions): JointDecision | Promise<JointDecision>
   /**
    * Explains the decision about a request: every rule with the condition that excludes it or with its key and buckets. Charges
    * nothing, and emits no `decision` event.

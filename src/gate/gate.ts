@@ -5,11 +5,11 @@ import type { EditedRules, ReloadRequest, RuleSetProvider } from '../core/contra
 import type { RuleStore } from '../core/contracts/rule-store.js'
 import { checkKey } from '../core/decision/check-request.js'
 import { composeDecision } from '../core/decision/compose-decision.js'
-import { MissingKey } from '../core/decision/snapshot.js'
+import type { JointCheck, JointDecision, JointOptions } from '../core/decision/joint/joint-check.js'
 import type { BandDecision, Decision } from '../core/decision.js'
 import { FluxGateError, messageOf } from '../core/errors.js'
 import type { ExplainOptions, Explanation } from '../core/explain/explanation.js'
-import type { CheckOptions, Handler } from '../core/handler.js'
+import type { CheckOptions } from '../core/handler.js'
 import { type Acquired, keepHold } from '../core/holds/keep-hold.js'
 import type { RequestContext } from '../core/request-context.js'
 import type { RuleSet } from '../core/rule.js'
@@ -25,7 +25,7 @@ import type { GateMetrics } from '../telemetry/gate-metrics.js'
 import type { CollectedMetric } from '../telemetry/metrics.js'
 import type { Warnings } from '../validation/warnings.js'
 import { type CandidateControl, candidateControl } from './candidates/candidate-control.js'
-import { CandidateHandler } from './candidates/candidate-handler.js'
+import { CandidateHandler, refundCandidate } from './candidates/candidate-handler.js'
 import { Candidates, inForce } from './candidates/candidates.js'
 import { CurrentRules } from './current-rules.js'
 import { type GateEvents, type GateListener, GateListeners } from './events.js'
@@ -34,7 +34,7 @@ import { PendingResets } from './generations/pending-resets.js'
 import { requireGenerations } from './generations/require-generations.js'
 import { type GateHealth, healthOf } from './health/gate-health.js'
 import { StoreState } from './health/store-state.js'
-import { ObservedHandler } from './observed-handler.js'
+import { type Decider, ObservedHandler } from './observed-handler.js'
 import { canChange } from './open-rules.js'
 import type { FluxGateOptions } from './options.js'
 import { overrideStore } from './overrides/override-store.js'
@@ -74,7 +74,7 @@ export class Gate implements FluxGate {
   readonly #room: WaitingRoom
   readonly #listeners = new GateListeners()
   /** Used by decisions: the handler itself, or with candidates beside it. */
-  #plain: Required<Pick<Handler, 'decide'>>
+  #plain: Decider
   #observed: ObservedHandler
   readonly #candidates: Candidates
   readonly candidates: CandidateControl
@@ -185,22 +185,20 @@ export class Gate implements FluxGate {
     return (isObserved ? this.#observed : this.#plain).decide(context, options)
   }
 
+  decideTogether(checks: readonly JointCheck[], options?: JointOptions): JointDecision | Promise<JointDecision> {
+    if (this.#closed) throw closedError()
+    const isObserved = this.#parts.observer !== undefined || this.#listeners.hearDecisions
+    return (isObserved ? this.#observed : this.#plain).decideTogether(checks, options)
+  }
+
   async refund(
     context: RequestContext,
     options?: Pick<CheckOptions, 'ruleSetId' | 'permits' | 'costs'>,
   ): Promise<void> {
     this.#assertOpen()
     await this.#handler.refund(context, options)
-    if (!this.#candidates.isEmpty) await this.#refundCandidate(context, options)
-  }
-
-  /** A request that is refunded does not count for the candidate either. */
-  async #refundCandidate(context: RequestContext, options: Pick<CheckOptions, 'ruleSetId' | 'permits'> = {}) {
-    const { ruleSetId = this.defaultRuleSetId, permits = 1 } = options
-    const charges = this.#candidates.of(ruleSetId)?.plan.charges(context, permits) ?? []
-    if (charges instanceof MissingKey || charges.length === 0) return
-    // The candidate has no effect, so neither has a failed refund.
-    await this.#store.refund(charges.map(({ group, key, permits }) => ({ group, key, permits }))).catch(() => {})
+    const candidate = this.#candidates.of(options?.ruleSetId ?? this.defaultRuleSetId)
+    if (candidate !== undefined) await refundCandidate(candidate, this.#store, context, options?.permits)
   }
 
   async explain(context: RequestContext, options?: ExplainOptions): Promise<Explanation> {

@@ -2,6 +2,9 @@ import type { BucketStore, Charge } from '../core/bucket-store.js'
 import type { Clock } from '../core/clock.js'
 import { checkContext, checkPermits } from '../core/decision/check-request.js'
 import { checkCosts } from '../core/decision/costs.js'
+import { decideJointly } from '../core/decision/joint/decide-jointly.js'
+import { MissingPart, partChargesOf } from '../core/decision/joint/joint-charges.js'
+import type { JointCheck, JointDecision, JointOptions } from '../core/decision/joint/joint-check.js'
 import { RateLimiter } from '../core/decision/rate-limiter.js'
 import { MissingKey, type Plan, type Snapshot } from '../core/decision/snapshot.js'
 import { unmeteredDecision } from '../core/decision/unmetered-decision.js'
@@ -116,6 +119,26 @@ export class StandaloneHandler implements Handler {
     )
   }
 
+  /** Decides about several contexts at once: all of them are charged, or none is. */
+  decideTogether(checks: readonly JointCheck[], options: JointOptions = {}): JointDecision | Promise<JointDecision> {
+    const plan = this.#planOf(options.ruleSetId)
+    if (plan === undefined) return notCovered(this.#noRuleSet(options.ruleSetId), checks)
+    const { id: ruleSetId } = plan.ruleSet
+    for (const { context, permits } of checks) {
+      checkContext(context)
+      if (permits !== undefined) checkPermits(permits)
+    }
+    const parts = partChargesOf(plan, checks)
+    if (parts instanceof MissingPart) {
+      const details = { ruleSetId, ruleId: parts.missing.rule.id }
+      const decision = unmeteredDecision(false, 'MISSING_KEY', this.#now(), details)
+      return { decision, parts: checks.map((_, i) => ({ allowed: i !== parts.index, band: null })) }
+    }
+    if (parts.every(({ charges }) => charges.length === 0))
+      return notCovered(this.#notCovered('NO_RULE', ruleSetId), checks)
+    return decideJointly(plan.takesHolds ? this.#holding : this.#limiter, ruleSetId, parts, options)
+  }
+
   release(holdId: string): Promise<boolean> {
     return this.#holding.release(holdId)
   }
@@ -192,6 +215,11 @@ export class StandaloneHandler implements Handler {
     return this.#options.clock.now()
   }
 }
+
+const notCovered = (decision: Decision, checks: readonly JointCheck[]): JointDecision => ({
+  decision,
+  parts: checks.map(() => ({ allowed: decision.allowed, band: null })),
+})
 
 function checkLimit(limit: number): number {
   if (Number.isInteger(limit) && limit >= 0) return limit

@@ -136,11 +136,16 @@ function windowMsOf({ calendar, windowTicks }: Band, resetAt: number): number {
   return (resetAt - periodsOf(calendar).at(resetAt - 1).start) / ticksPerMs
 }
 
-function isMoreRestrictive(band: BandDecision, than: BandDecision): boolean {
+type Level = Pick<BandDecision, 'remaining' | 'resetAt'>
+type Wait = Pick<BandDecision, 'retryAfterMs'>
+
+/** True if `band` decides about an allowed request in place of `than`. */
+export function isMoreRestrictive(band: Level, than: Level): boolean {
   return band.remaining === than.remaining ? band.resetAt > than.resetAt : band.remaining < than.remaining
 }
 
-function waitsLonger(band: BandDecision, than: BandDecision): boolean {
+/** True if `band` decides about a rejected request in place of `than`. */
+export function waitsLonger(band: Wait, than: Wait): boolean {
   if (than.retryAfterMs === null) return false
   return band.retryAfterMs === null || band.retryAfterMs > than.retryAfterMs
 }

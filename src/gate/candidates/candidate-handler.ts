@@ -1,14 +1,17 @@
-import type { BucketStore } from '../../core/bucket-store.js'
+import type { BucketStore, Charge } from '../../core/bucket-store.js'
 import { composeDecision } from '../../core/decision/compose-decision.js'
-import { MissingKey } from '../../core/decision/snapshot.js'
+import { MissingPart, mergedCharges, partChargesOf } from '../../core/decision/joint/joint-charges.js'
+import type { JointCheck, JointDecision, JointOptions } from '../../core/decision/joint/joint-check.js'
+import { MissingKey, type Plan } from '../../core/decision/snapshot.js'
 import type { Decision } from '../../core/decision.js'
-import type { CheckOptions, Handler } from '../../core/handler.js'
+import type { CheckOptions } from '../../core/handler.js'
 import type { RequestContext } from '../../core/request-context.js'
 import type { Verdict } from '../../telemetry/candidates/report.js'
+import type { Decider } from '../observed-handler.js'
 import type { Candidate, Candidates } from './candidates.js'
 
 export interface CandidateHandlerParts {
-  readonly handler: Required<Pick<Handler, 'decide'>>
+  readonly handler: Decider
   readonly candidates: Candidates
   readonly store: BucketStore
   readonly defaultRuleSetId: () => string | undefined
@@ -20,7 +23,7 @@ export interface CandidateHandlerParts {
  * candidate is a decision of its own, which charges all of its buckets or none. It is requested in the same turn of the event
  * loop, so a remote store receives both in one call. Used only while there are candidates.
  */
-export class CandidateHandler {
+export class CandidateHandler implements Decider {
   readonly #parts: CandidateHandlerParts
 
   constructor(parts: CandidateHandlerParts) {
@@ -32,23 +35,33 @@ export class CandidateHandler {
     const candidate = options?.peek ? undefined : candidates.of(options?.ruleSetId ?? defaultRuleSetId())
     const decided = handler.decide(context, options)
     if (candidate === undefined) return decided
-    const verdict = this.#try(candidate, context, options?.permits ?? 1, decided)
+    this.#compare(candidate, candidate.plan.charges(context, options?.permits ?? 1), decided)
+    return decided
+  }
+
+  /** Checks that take no permits charge the candidate no more than the rules in force. */
+  decideTogether(checks: readonly JointCheck[], options?: JointOptions): JointDecision | Promise<JointDecision> {
+    const { handler, candidates, defaultRuleSetId } = this.#parts
+    const candidate = options?.peek ? undefined : candidates.of(options?.ruleSetId ?? defaultRuleSetId())
+    const decided = handler.decideTogether(checks, options)
+    const counted = checks.filter(({ permits }) => permits !== 0)
+    if (candidate === undefined || counted.length === 0) return decided
+    const decision = decided instanceof Promise ? decided.then((joint) => joint.decision) : decided.decision
+    this.#compare(candidate, jointCharges(candidate.plan, counted), decision)
+    return decided
+  }
+
+  #compare(candidate: Candidate, all: readonly Charge[] | MissingKey, decided: Decision | Promise<Decision>): void {
+    const verdict = this.#try(all, decided)
     if (decided instanceof Promise || verdict instanceof Promise) {
       // A failure of the store is reported by the decision itself. The candidate then has no verdict.
       const recorded = Promise.all([decided, verdict]).then(([decision, then]) => record(candidate, decision, then))
       recorded.catch(() => {})
     } else record(candidate, decided, verdict)
-    return decided
   }
 
   /** The verdict of the candidate. */
-  #try(
-    { plan }: Candidate,
-    context: RequestContext,
-    permits: number,
-    decided: Decision | Promise<Decision>,
-  ): Verdict | Promise<Verdict> {
-    const all = plan.charges(context, permits)
+  #try(all: readonly Charge[] | MissingKey, decided: Decision | Promise<Decision>): Verdict | Promise<Verdict> {
     if (all instanceof MissingKey) return { allowed: false, ruleId: all.rule.id, key: null }
     // Nothing would release the slot of a candidate.
     const charges = all.filter(({ group }) => !group.takesHolds)
@@ -63,6 +76,24 @@ export class CandidateHandler {
       wasMetered && store.chargeAgain !== undefined ? store.chargeAgain(charges) : store.chargeSync(charges, false)
     return verdictOf(composeDecision(null, charges, result, false))
   }
+}
+
+/** A request that is refunded does not count for the candidate either. */
+export async function refundCandidate(
+  { plan }: Candidate,
+  store: Pick<BucketStore, 'refund'>,
+  context: RequestContext,
+  permits = 1,
+): Promise<void> {
+  const charges = plan.charges(context, permits)
+  if (charges instanceof MissingKey || charges.length === 0) return
+  // The candidate has no effect, so neither has a failed refund.
+  await store.refund(charges.map(({ group, key, permits }) => ({ group, key, permits }))).catch(() => {})
+}
+
+function jointCharges(plan: Plan, checks: readonly JointCheck[]): readonly Charge[] | MissingKey {
+  const parts = partChargesOf(plan, checks)
+  return parts instanceof MissingPart ? parts.missing : mergedCharges(parts)
 }
 
 const verdictOf = ({ allowed, ruleId, key }: Decision): Verdict => ({ allowed, ruleId, key })

@@ -155,6 +155,8 @@ export class MemoryBuckets implements MemoryStore {
       const charge = charges[i] as Charge
       const count = charge.group.bands.length
       if (charge.group.listed === undefined) {
+        // Another charge of the decision may have used the same table with other bands.
+        ;(this.#tableOf[i] as RuleTable).bind(charge.group)
         const isCharged = granted && (!charge.shadow || this.#allAllow(first, count))
         if (!isCharged || peek) this.#leave(i, first, isCharged)
         else {
