@@ -63,6 +63,7 @@ export {
   type RunResult,
   type WaitOptions,
 } from './gate/limiter/create-limiter.js'
+export type { LimiterOverrides } from './gate/limiter/limiter-overrides.js'
 export type { FluxGateOptions } from './gate/options.js'
 export type { ContextCustomizer } from './middleware/express.js'
 export { type FileRuleStoreOptions, fileRuleStore } from './rules/file/file-rule-store.js'

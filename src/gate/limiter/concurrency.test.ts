@@ -68,10 +68,10 @@ describe('a limiter of requests in progress', () => {
   })
 
   it('renews holds by itself while work is in progress', async () => {
-    const limiter = createLimiter({ algorithm: 'CONCURRENCY', capacity: 1, maxHold: '90ms' })
+    const limiter = createLimiter({ algorithm: 'CONCURRENCY', capacity: 1, maxHold: '1s' })
     opened.push(limiter)
     const { release } = await limiter.acquire('a')
-    await new Promise((resolve) => setTimeout(resolve, 400))
+    await new Promise((resolve) => setTimeout(resolve, 1_500))
     expect((await limiter.peek('a')).allowed).toBe(false)
     expect(await release()).toBe(true)
     expect((await limiter.peek('a')).allowed).toBe(true)

@@ -8,6 +8,7 @@ import { FluxGateError } from '../../core/errors.js'
 import { HoldingLimiter } from '../../core/holds/holding-limiter.js'
 import { type Acquired, keepHold } from '../../core/holds/keep-hold.js'
 import { checkRange, longestWaitMs } from '../../core/range.js'
+import type { Rule } from '../../core/rule.js'
 import {
   type Departure,
   defaultMaxConcurrentWaits,
@@ -26,6 +27,7 @@ import { requireGenerations } from '../generations/require-generations.js'
 import { boundedStore, isStore, openStore } from '../open-store.js'
 import { sharedRedisStoreLater } from '../redis-store-later.js'
 import { type ConsumeOptions, checkConsumeOptions } from './consume-options.js'
+import { type LimiterOverrides, limiterOverrides } from './limiter-overrides.js'
 import { RuleBuckets, ruleSetId } from './rule-buckets.js'
 
 /** Options of `createLimiter`: the fields of a rule, plus the store, the clock and the size of the waiting room. */
@@ -63,6 +65,8 @@ export interface Limiter {
   peek(key: string, permits?: number): Promise<Decision>
   /** Returns permits to a key, never above its capacity. */
   refund(key: string, permits?: number): Promise<void>
+  /** Other limits for single keys. Needs `overrides: true`. */
+  readonly overrides: LimiterOverrides
   /** Resets a key, so that its buckets are full. */
   reset(key: string): Promise<void>
   /** Resets all keys of the limiter. Other processes with the same store notice it within a second. */
@@ -124,7 +128,9 @@ export function createLimiter(options: LimiterOptions): Limiter {
     ...document
   } = options ?? {}
   const room = new WaitingRoom(checkRange('maxConcurrentWaits', maxConcurrentWaits, 0), checkClock(clock))
-  const rule = parseRule(document)
+  const parsed = parseRule(document)
+  // The caller chooses the keys. They are addresses, with overrides for ranges of them, only if the options say so.
+  const rule: Rule = document.limitScope === undefined ? { ...parsed, limitScope: 'USER_ID' } : parsed
   // Opened last: if a later step threw, the store would never be closed.
   const store = boundedStore(openStore(storeOption, { clock, openRedis: sharedRedisStoreLater }))
   const fallback = new StoreFailurePolicy({ store, localStore: memoryStore({ clock }), room, clock, localShare: 1 })
@@ -204,6 +210,15 @@ export function createLimiter(options: LimiterOptions): Limiter {
       if (!buckets.isOpen) await buckets.open()
       await rates.refund([chargeOf(key, permits)])
     },
+    overrides: limiterOverrides({
+      rule,
+      store,
+      clock,
+      async open() {
+        if (closed) throw limiterClosed()
+        if (!buckets.isOpen) await buckets.open()
+      },
+    }),
     async reset(key) {
       if (!buckets.isOpen) await buckets.open()
       await store.reset(chargeOf(key, 1).group, key)

@@ -39,6 +39,23 @@ it('reports the time of the decision by the clock of Redis', async () => {
   }
 })
 
+it('applies overrides of a limiter in all processes, over a URI and over a store', async () => {
+  const prefix = freshPrefix()
+  const id = freshPrefix()
+  for (const storeOf of [() => uri, () => redisStore(uri, { prefix })]) {
+    const [one, other] = [0, 1].map(() => createLimiter({ ...options, id, overrides: true, store: storeOf() }))
+    onTestFinished(async () => void (await Promise.all([one?.close(), other?.close()])))
+    expect(await one?.overrides.put({ key: 'a', action: 'LIMIT', bands: [{ capacity: 9, window: '1d' }] })).toEqual({
+      created: true,
+    })
+    expect(await other?.consume('a')).toMatchObject({ limit: 9, remaining: 8, degraded: false })
+    expect(await other?.consume('b')).toMatchObject({ limit: 4, remaining: 3 })
+    expect((await other?.overrides.list())?.items).toMatchObject([{ key: 'a', action: 'LIMIT' }])
+    expect(await one?.overrides.delete('a')).toBe(true)
+    expect(await other?.consume('a')).toMatchObject({ limit: 4 })
+  }
+})
+
 it('resets all keys, also for other processes', async () => {
   const id = freshPrefix()
   const [one, other] = [0, 1].map(() => createLimiter({ ...options, id, store: uri })) as [
