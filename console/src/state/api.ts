@@ -1,4 +1,5 @@
 import { signal } from '@preact/signals'
+import { jsonText, parseJson } from '../../../src/core/json/source-text.js'
 import { needsToken, token } from './session.js'
 
 export interface Issue {
@@ -34,15 +35,13 @@ export interface ApiReply<T> {
 
 export interface ApiOptions {
   readonly body?: unknown
-  /** JSON text that is sent unchanged. */
-  readonly text?: string
   readonly headers?: Readonly<Record<string, string>>
   readonly signal?: AbortSignal
 }
 
 /** Sends a request to the API and parses the JSON response. Throws `ApiError` or `OfflineError`. */
 export async function request<T>(method: string, path: string, options: ApiOptions = {}): Promise<ApiReply<T>> {
-  const text = options.text ?? (options.body === undefined ? undefined : JSON.stringify(options.body))
+  const text = options.body === undefined ? undefined : jsonText(options.body)
   const response = await send(method, path, text, options)
   const body = await bodyOf(response)
   if (response.ok) return { status: response.status, body: body as T, etag: response.headers.get('etag') }
@@ -103,7 +102,8 @@ async function bodyOf(response: Response): Promise<unknown> {
   const text = await response.text()
   if (text === '' || !/json/.test(response.headers.get('content-type') ?? '')) return undefined
   try {
-    return JSON.parse(text)
+    // Keeps the exact text of `attributes`.
+    return parseJson(text)
   } catch {
     return undefined
   }

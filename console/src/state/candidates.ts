@@ -1,6 +1,6 @@
 /** Candidates: other versions of rule sets, evaluated beside the rules in force without effect. */
 import { ApiError, get, loadPages, request } from './api.js'
-import { type RuleDocument, type RuleSetDocument, ruleSetPath, withoutVersion } from './rules.js'
+import { plainSet, type RuleDocument, type RuleSetDocument, ruleSetPath, withOriginals } from './rules.js'
 
 export interface CandidateDocument extends RuleSetDocument {
   readonly candidateOf: string
@@ -28,12 +28,6 @@ export const loadCandidates = (signal?: AbortSignal): Promise<readonly Candidate
 export const loadReport = (ruleSetId: string, signal?: AbortSignal): Promise<CandidateReport> =>
   get(`${candidatePath(ruleSetId)}/report`, signal)
 
-/** A rule set or candidate without the members that the store sets, for texts, comparisons and requests. */
-export function plainSet(set: { readonly rules: readonly RuleDocument[] }): object {
-  const { candidateOf, ...rest } = withoutVersion(set) as Record<string, unknown>
-  return { ...rest, rules: set.rules.map(withoutVersion) }
-}
-
 export async function putCandidate(ruleSetId: string, set: object): Promise<void> {
   await request('PUT', candidatePath(ruleSetId), { body: { ...set, id: ruleSetId } })
 }
@@ -41,8 +35,11 @@ export async function putCandidate(ruleSetId: string, set: object): Promise<void
 /** Puts an edited rule into the candidate of its set, or starts a candidate that differs from the set in this rule only. */
 export async function putRuleInCandidate(ruleSetId: string, rule: RuleDocument): Promise<void> {
   const base = (await existing(candidatePath(ruleSetId))) ?? (await get<RuleSetDocument>(ruleSetPath(ruleSetId)))
-  const isKnown = base.rules.some(({ id }) => id === rule.id)
-  const rules = isKnown ? base.rules.map((old) => (old.id === rule.id ? rule : old)) : [...base.rules, rule]
+  const known = base.rules.find(({ id }) => id === rule.id)
+  const rules =
+    known === undefined
+      ? [...base.rules, rule]
+      : base.rules.map((old) => (old === known ? withOriginals(known, rule) : old))
   await putCandidate(ruleSetId, plainSet({ ...base, rules }))
 }
 
@@ -63,10 +60,4 @@ export async function promoteCandidate(set: RuleSetDocument): Promise<RuleSetDoc
 
 export async function dropCandidate(ruleSetId: string): Promise<void> {
   await request('DELETE', candidatePath(ruleSetId))
-}
-
-/** Replaces a rule set, if it still has the expected version. */
-export async function putSet(set: RuleSetDocument, expectedVersion: number): Promise<void> {
-  const headers = { 'If-Match': `"${expectedVersion}"` }
-  await request('PUT', ruleSetPath(set.id), { body: plainSet(set), headers })
 }

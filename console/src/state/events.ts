@@ -12,7 +12,7 @@ export type StreamState = 'connecting' | 'open' | 'lost'
 
 export const streamState = signal<StreamState>('connecting')
 /** Newest first. */
-export const liveDecisions = signal<readonly RecentDecision[]>([])
+export const liveRejections = signal<readonly RecentDecision[]>([])
 /** Changes with every reload of the rules, so that pages can refresh. */
 export const reloads = signal(0)
 export const healthChanges = signal(0)
@@ -88,12 +88,13 @@ function dispatch(text: string): void {
 let pending: RecentDecision[] = []
 
 function collect(decision: RecentDecision): void {
+  if (decision.allowed) return
   if (pending.push(decision) === 1) requestAnimationFrame(publish)
   // A hidden page has no frames.
   else if (pending.length > kept) pending = pending.slice(-kept)
 }
 
 function publish(): void {
-  liveDecisions.value = [...pending.reverse(), ...liveDecisions.value].slice(0, kept)
+  liveRejections.value = [...pending.reverse(), ...liveRejections.value].slice(0, kept)
   pending = []
 }

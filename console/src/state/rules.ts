@@ -74,6 +74,36 @@ export function withoutVersion<T extends object>(document: T): T {
   return rest as T
 }
 
+/** A rule set or candidate without the members that the store sets, for texts, comparisons and requests. */
+export function plainSet(set: { readonly rules: readonly RuleDocument[] }): object {
+  const { candidateOf, ...rest } = withoutVersion(set) as Record<string, unknown>
+  return { ...rest, rules: set.rules.map(withoutVersion) }
+}
+
+/** The edited rule, with the members of the original where they are equal, so that these keep their exact text. */
+export function withOriginals<T extends object>(original: T | undefined, edited: T): T {
+  if (original === undefined) return edited
+  const before = original as Record<string, unknown>
+  const members = Object.entries(edited).map(([name, value]) => [
+    name,
+    isSame(before[name], value) ? before[name] : value,
+  ])
+  return Object.fromEntries(members) as T
+}
+
+/** As `withOriginals`, for a rule set. */
+export function setWithOriginals(original: RuleSetDocument, edited: object): object {
+  const { rules } = edited as { readonly rules?: unknown }
+  if (!Array.isArray(rules)) return edited
+  const known = new Map(original.rules.map((rule) => [rule.id, rule]))
+  return {
+    ...edited,
+    rules: (rules as readonly RuleDocument[]).map((rule) => withOriginals(known.get(rule?.id), rule)),
+  }
+}
+
+const isSame = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b)
+
 /**
  * The JSON merge patch from one document to the other. Only changed members are sent, so that members which the page does not
  * show, and the exact text of `attributes`, stay as they are.
@@ -85,7 +115,7 @@ export function mergePatchOf(before: object, after: object): Record<string, unkn
   for (const name of Object.keys(old)) if (fresh[name] === undefined) patch[name] = null
   for (const [name, value] of Object.entries(fresh)) {
     const previous = old[name]
-    if (value === undefined || JSON.stringify(previous) === JSON.stringify(value)) continue
+    if (value === undefined || isSame(previous, value)) continue
     patch[name] = isPlain(previous) && isPlain(value) ? mergePatchOf(previous, value) : value
   }
   return patch
@@ -123,4 +153,9 @@ export async function currentRule(ruleSetId: string, ruleId: string): Promise<Ru
     if (error instanceof ApiError && error.status === 404) return undefined
     throw error
   }
+}
+
+/** Replaces a rule set; with `expectedVersion`, only if it still has this version. */
+export async function putSet(set: RuleSetDocument, expectedVersion?: number): Promise<void> {
+  await request('PUT', ruleSetPath(set.id), { body: plainSet(set), headers: ifMatch(expectedVersion) })
 }

@@ -2,11 +2,14 @@
 import { language } from '../state/preferences.js'
 import { t } from './translate.js'
 
+/** The variant of the language that the browser prefers, such as `en-GB`, because times and dates differ between variants. */
+const locale = (): string => navigator.languages.find((name) => name.slice(0, 2) === language.value) ?? language.value
+
 const numbers = new Map<string, Intl.NumberFormat>()
 
 function numberFormat(options: Intl.NumberFormatOptions): Intl.NumberFormat {
-  const id = language.value + JSON.stringify(options)
-  const known = numbers.get(id) ?? new Intl.NumberFormat(language.value, options)
+  const id = locale() + JSON.stringify(options)
+  const known = numbers.get(id) ?? new Intl.NumberFormat(locale(), options)
   numbers.set(id, known)
   return known
 }
@@ -22,11 +25,24 @@ export const short = (value: number): string =>
 export const percent = (share: number): string =>
   numberFormat({ style: 'percent', maximumFractionDigits: share > 0 && share < 0.1 ? 1 : 0 }).format(share)
 
+const dates = new Map<string, Intl.DateTimeFormat>()
+
+function dateFormat(options: Intl.DateTimeFormatOptions): Intl.DateTimeFormat {
+  const id = locale() + JSON.stringify(options)
+  const known = dates.get(id) ?? new Intl.DateTimeFormat(locale(), options)
+  dates.set(id, known)
+  return known
+}
+
 export const timeOfDay = (at: number): string =>
-  new Intl.DateTimeFormat(language.value, { hour: '2-digit', minute: '2-digit', second: '2-digit' }).format(at)
+  dateFormat({ hour: '2-digit', minute: '2-digit', second: '2-digit', hourCycle: 'h23' }).format(at)
 
 export const dateAndTime = (at: number | string): string =>
-  new Intl.DateTimeFormat(language.value, { dateStyle: 'medium', timeStyle: 'medium' }).format(new Date(at))
+  dateFormat({ dateStyle: 'medium', timeStyle: 'medium' }).format(new Date(at))
+
+/** The time, with the date unless it is today. */
+export const sinceTime = (at: number): string =>
+  new Date(at).toDateString() === new Date().toDateString() ? timeOfDay(at) : dateAndTime(at)
 
 const units = [
   ['durationDay', 86_400_000],

@@ -44,14 +44,17 @@ function targetOf({ path = '/**', method }: RuleDocument): string {
 function bandText(rule: RuleDocument, band: BandDocument): string {
   const { capacity } = band
   if (typeof capacity !== 'number') return ''
-  const unit = rule.cost === undefined || rule.cost === 'requests' ? t('requests') : rule.cost
+  const { refillTokens } = band
+  const isBurst = typeof refillTokens === 'number' && refillTokens !== capacity
+  const unit =
+    rule.cost === undefined || rule.cost === 'requests'
+      ? t('requests', { count: isBurst ? refillTokens : capacity })
+      : rule.cost
   const algorithm = (band.algorithm ?? rule.algorithm ?? 'TOKEN_BUCKET').toUpperCase().replaceAll('-', '_')
   if (algorithm === 'CONCURRENCY') return t('bandConcurrent', { count: whole(capacity), unit })
   const window = windowOf(band)
   if (capacity === 0) return t('bandNone', { unit })
-  const refill = band.refillTokens
-  if (typeof refill === 'number' && refill !== capacity)
-    return t('bandBurst', { count: whole(refill), unit, window, burst: whole(capacity) })
+  if (isBurst) return t('bandBurst', { count: whole(refillTokens), unit, window, burst: whole(capacity) })
   return t('band', { count: whole(capacity), unit, window })
 }
 

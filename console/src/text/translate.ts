@@ -7,8 +7,16 @@ type Values = Readonly<Record<string, string | number>>
 
 const texts = { en, ko } as const
 
-/** The text in the language of the viewer, with `{name}` replaced by values. Reading it in a component subscribes to changes. */
+const place = /\{(\w+)(?::([^|}]*)\|([^}]*))?\}/g
+
+/**
+ * The text in the language of the viewer. `{name}` is replaced by a value, `{count:line|lines}` by the form that fits a number.
+ * Reading it in a component subscribes to changes.
+ */
 export function t(name: TextName, values: Values = {}): string {
   const text: string = texts[language.value][name]
-  return text.replace(/\{(\w+)\}/g, (whole, key: string) => String(values[key] ?? whole))
+  return text.replace(place, (whole, name: string, one?: string, many?: string) => {
+    if (many === undefined) return String(values[name] ?? whole)
+    return String(values[name]) === '1' ? (one ?? '') : many
+  })
 }

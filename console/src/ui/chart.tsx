@@ -77,13 +77,14 @@ function optionsOf(current: { readonly current: ChartProps }, width: number, hei
       { ...axis, size: 46, values: (_, ticks) => ticks.map(format) },
     ],
     series: [
-      { label: t('time'), value: (_, at) => (at === null ? '–' : time(at)) },
+      { label: t('time'), value: (self, at) => shown(at ?? lastOf(self, 0), time) },
       ...series.map(({ label, color, isFilled = false }) => ({
         label,
         stroke: cssColor(color),
         width: 1.5,
         points: { show: false },
-        value: (_: uPlot, value: number | null) => (value === null ? '–' : format(value)),
+        value: (self: uPlot, value: number | null, index: number, at: number | null) =>
+          shown(at === null ? lastOf(self, index) : value, format),
         ...(isFilled && { fill: `${cssColor(color)}2e` }),
         ...paths,
       })),
@@ -91,6 +92,12 @@ function optionsOf(current: { readonly current: ChartProps }, width: number, hei
     hooks: { drawClear: [(self) => drawMarks(self, current.current.marks ?? [])] },
   }
 }
+
+const shown = (value: number | null | undefined, format: (value: number) => string): string =>
+  value === null || value === undefined ? '–' : format(value)
+
+/** Without a cursor, the legend shows the latest values. */
+const lastOf = (plot: uPlot, index: number): number | null | undefined => plot.data[index]?.at(-1)
 
 function drawMarks(plot: uPlot, marks: NonNullable<ChartProps['marks']>): void {
   const { ctx, bbox } = plot

@@ -71,7 +71,8 @@ export function hunksOf(lines: readonly DiffLine[]): Hunk[] {
   let hunk = { skipped: 0, lines: [] as DiffLine[] }
   lines.forEach((line, i) => {
     // A single line takes no more space than the remark that it was left out.
-    if (isNear[i] === 1 || (isNear[i - 1] === 1 && isNear[i + 1] === 1)) {
+    const isSingle = (isNear[i - 1] ?? 1) === 1 && (isNear[i + 1] ?? 1) === 1
+    if (isNear[i] === 1 || isSingle) {
       hunk.lines.push(line)
       return
     }

@@ -1,3 +1,4 @@
+import { useEffect, useRef } from 'preact/hooks'
 import { streamState } from '../state/events.js'
 import { version } from '../state/features.js'
 import { type Language, language, setLanguage, setTheme, theme } from '../state/preferences.js'
@@ -60,6 +61,11 @@ export function Preferences() {
 }
 
 export function Navigation({ pages, current }: { readonly pages: readonly PageName[]; readonly current: PageName }) {
+  const list = useRef<HTMLElement>(null)
+  // On a narrow window the list scrolls.
+  useEffect(() => {
+    list.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' })
+  }, [current, pages.length])
   const stream = streamState.value
   return (
     <header class="side">
@@ -70,7 +76,7 @@ export function Navigation({ pages, current }: { readonly pages: readonly PageNa
           {t(stream === 'open' ? 'live' : stream === 'lost' ? 'reconnecting' : 'connecting')}
         </span>
       </div>
-      <nav aria-label={t('pages')}>
+      <nav ref={list} aria-label={t('pages')}>
         {pages.map((name) => (
           <a key={name} href={linkTo([name])} aria-current={name === current ? 'page' : undefined}>
             <Icon name={name} />

@@ -7,8 +7,11 @@ import { builtinModule } from '../runtime/builtin-module.js'
 import type { Steps } from '../scheduling/steps.js'
 import { compactJson, findJsonRanges, type JsonPath } from './json-ranges.js'
 
-/** Undefined in edge runtimes, where no rule documents are parsed. */
+/** Undefined in browsers, where the members must also have the same order. */
 const util = builtinModule('node:util')
+
+const isEqual = (a: unknown, b: unknown): boolean =>
+  util === undefined ? JSON.stringify(a) === JSON.stringify(b) : util.isDeepStrictEqual(a, b)
 
 const sourceTexts = new WeakMap<object, string>()
 
@@ -96,7 +99,7 @@ export function keepSourceText(value: object, text: string): void {
 /** The source text of an object, if it was kept and still parses to an equal object. */
 export function sourceTextOf(value: unknown): string | undefined {
   const text = typeof value === 'object' && value !== null ? sourceTexts.get(value) : undefined
-  return text !== undefined && util?.isDeepStrictEqual(JSON.parse(text), value) ? text : undefined
+  return text !== undefined && isEqual(JSON.parse(text), value) ? text : undefined
 }
 
 /** True if the value, or a part of it, has a kept source text. */

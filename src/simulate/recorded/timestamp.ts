@@ -41,8 +41,18 @@ const zoneOf = (zone: string): string => {
   return zone.includes(':') ? zone : `${zone.slice(0, 3)}:${zone.slice(3)}`
 }
 
-/** Parses the time in access logs: `10/Oct/2000:13:55:36 -0700`. */
+let lastText = ''
+let lastTicks: number | undefined
+
+/** Parses the time in access logs: `10/Oct/2000:13:55:36 -0700`. Lines of the same second have the same text. */
 function parseLogTime(text: string): number | undefined {
+  if (text === lastText) return lastTicks
+  lastText = text
+  lastTicks = logTicks(text)
+  return lastTicks
+}
+
+function logTicks(text: string): number | undefined {
   const match = clfPattern.exec(text)
   if (!match) return undefined
   const [, day, name = '', year, time, fraction, zoneHours, zoneMinutes] = match

@@ -3,8 +3,8 @@ import type { Arrival } from '../arrival.js'
 import { readLines } from './lines.js'
 import { recordedTraffic } from './traffic.js'
 
-async function replay(lines: Iterable<string>) {
-  const { arrivals, report } = recordedTraffic(lines, 'test.log')
+async function replay(lines: readonly string[]) {
+  const { arrivals, report } = recordedTraffic([lines], 'test.log')
   const all: Arrival[] = []
   for await (const arrival of arrivals) all.push(arrival)
   return { at: all.map(({ at }) => at), report }
@@ -52,7 +52,7 @@ describe('recordedTraffic', () => {
 describe('readLines', () => {
   const linesOf = async (...chunks: (string | Uint8Array)[]): Promise<string[]> => {
     const lines: string[] = []
-    for await (const line of readLines(chunks.map((chunk) => Buffer.from(chunk as string)))) lines.push(line)
+    for await (const batch of readLines(chunks.map((chunk) => Buffer.from(chunk as string)))) lines.push(...batch)
     return lines
   }
 

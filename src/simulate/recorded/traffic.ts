@@ -29,34 +29,48 @@ export interface Recording {
   readonly report: RecordingReport
 }
 
+/** Batches of lines, as `readLines` returns them. */
+export type LineBatches = AsyncIterable<readonly string[]> | Iterable<readonly string[]>
+
 /** Reads recorded traffic. `source` is the name of the recording in error messages. */
-export function recordedTraffic(lines: AsyncIterable<string> | Iterable<string>, source: string): Recording {
+export function recordedTraffic(batches: LineBatches, source: string): Recording {
   const report: RecordingReport = { format: 'empty', lines: 0, badLines: 0, badLineNumbers: [], moved: 0 }
-  return { report, arrivals: inOrder(parsed(lines, source, report), report) }
+  return { report, arrivals: inOrder(batches, new LineParser(source, report), report) }
 }
 
-async function* parsed(
-  lines: AsyncIterable<string> | Iterable<string>,
-  source: string,
-  report: RecordingReport,
-): AsyncGenerator<Arrival> {
-  let sample: { line: string; number: number }[] = []
-  let format: RecordedFormat | undefined
-  for await (const line of lines) {
-    report.lines += 1
-    if (line.trim() === '' || line.startsWith('#')) continue
-    if (format) {
-      const arrival = parseLine(format, line, report.lines, report)
-      if (arrival) yield arrival
-      continue
-    }
-    sample.push({ line, number: report.lines })
-    if (sample.length < sampleSize) continue
-    format = formatOf(sample, source, report)
-    yield* parseSample(format, sample, report)
-    sample = []
+/** Detects the format from the first lines, which are parsed once there are enough of them. */
+class LineParser {
+  readonly #source: string
+  readonly #report: RecordingReport
+  #sample: { line: string; number: number }[] = []
+  #format: RecordedFormat | undefined
+
+  constructor(source: string, report: RecordingReport) {
+    this.#source = source
+    this.#report = report
   }
-  if (format === undefined && sample.length > 0) yield* parseSample(formatOf(sample, source, report), sample, report)
+
+  /** Adds the arrivals of a line, if it has any, to `arrivals`. */
+  add(line: string, arrivals: Arrival[]): void {
+    const report = this.#report
+    report.lines += 1
+    if (line.startsWith('#') || line.trim() === '') return
+    if (this.#format !== undefined) {
+      const arrival = parseLine(this.#format, line, report.lines, report)
+      if (arrival) arrivals.push(arrival)
+      return
+    }
+    this.#sample.push({ line, number: report.lines })
+    if (this.#sample.length === sampleSize) this.finish(arrivals)
+  }
+
+  /** Parses the lines of the sample. */
+  finish(arrivals: Arrival[]): void {
+    if (this.#sample.length === 0) return
+    this.#format = formatOf(this.#sample, this.#source, this.#report)
+    arrivals.push(...parseSample(this.#format, this.#sample, this.#report))
+    this.#sample = []
+  }
 }
 
 function formatOf(sample: readonly { line: string }[], source: string, report: RecordingReport): RecordedFormat {
@@ -90,22 +104,23 @@ function parseLine(format: RecordedFormat, line: string, number: number, report:
   return undefined
 }
 
-async function* inOrder(arrivals: AsyncIterable<Arrival>, report: RecordingReport): AsyncGenerator<Arrival> {
+async function* inOrder(batches: LineBatches, parser: LineParser, report: RecordingReport): AsyncGenerator<Arrival> {
   let buffer: Arrival[] = []
   let now = 0
-  const release = function* (batch: readonly Arrival[]): Generator<Arrival> {
-    for (const arrival of batch) {
+  const release = function* (count: number): Generator<Arrival> {
+    buffer.sort((a, b) => a.at - b.at)
+    for (const arrival of buffer.slice(0, count)) {
       if (arrival.at < now) report.moved += 1
       now = Math.max(now, arrival.at)
       yield arrival.at === now ? arrival : { ...arrival, at: now }
     }
+    buffer = buffer.slice(count)
   }
-  for await (const arrival of arrivals) {
-    buffer.push(arrival)
-    if (buffer.length < sortBufferSize) continue
-    buffer.sort((a, b) => a.at - b.at)
-    yield* release(buffer.slice(0, sortBufferSize / 2))
-    buffer = buffer.slice(sortBufferSize / 2)
-  }
-  yield* release(buffer.sort((a, b) => a.at - b.at))
+  for await (const lines of batches)
+    for (const line of lines) {
+      parser.add(line, buffer)
+      if (buffer.length >= sortBufferSize) yield* release(sortBufferSize / 2)
+    }
+  parser.finish(buffer)
+  yield* release(buffer.length)
 }

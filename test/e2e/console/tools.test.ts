@@ -15,6 +15,10 @@ describe('the playground', () => {
       const shop = await openShop()
       const page = await open(`${shop.console}#/playground`, { theme })
       const fixed = page.getByRole('region', { name: 'FIXED_WINDOW' })
+      // Ten requests arrive within 100 ms, and ten more within the next 100 ms.
+      await page.getByRole('region', { name: 'CONCURRENCY' }).getByText('30 (50%)').waitFor()
+      await page.getByRole('slider', { name: /Request duration/ }).fill('50')
+      await page.getByRole('region', { name: 'CONCURRENCY' }).getByText('60 (100%)').waitFor()
       await fixed.getByText('20 of 10').waitFor()
       await page.getByRole('region', { name: 'SLIDING_WINDOW_LOG' }).getByText('10 of 10').waitFor()
       await page.getByRole('slider', { name: /Capacity/ }).fill('20')
@@ -88,6 +92,13 @@ describe('try it', () => {
 describe('candidates', () => {
   it('are started from an edit, compared on live traffic without effect, and promoted with undo', async () => {
     const shop = await openShop()
+    const attributes = '{"cost":1.0,"serial":12345678901234567890}'
+    const rule = await fetch(`${shop.url}/api/rule-sets/shop/rules/login`, {
+      method: 'PATCH',
+      headers: { 'Content-Type': 'application/merge-patch+json' },
+      body: `{"attributes":${attributes}}`,
+    })
+    expect(rule.status).toBe(200)
     const page = await open(`${shop.console}#/rules/shop/login`)
     await page.getByLabel('Capacity').fill('3')
     await page.getByRole('button', { name: 'Try as candidate' }).click()
@@ -104,6 +115,8 @@ describe('candidates', () => {
     await page.getByText('The candidate of shop is now in force.').waitFor()
     const login = { method: 'POST', path: '/login', clientIp: '203.0.113.9' }
     expect(await shop.check(login)).toMatchObject({ limit: 3 })
+    const promoted = await fetch(`${shop.url}/api/rule-sets/shop/rules/login`)
+    expect(await promoted.text()).toContain(`"attributes":${attributes}`)
     await page.getByRole('button', { name: 'Undo' }).click()
     await page.getByText('The candidate of shop is now in force.').waitFor({ state: 'detached' })
     await expect.poll(() => shop.check(login)).toMatchObject({ limit: 5 })
@@ -156,7 +169,7 @@ describe('what if', () => {
     expect(await result.innerText()).toMatch(
       /Requests\s+40\s+Rejected by both\s+24\s+Only by current rules\s+6\s+Only by changed rules\s+0/,
     )
-    await page.getByText('1 lines could not be parsed, such as 41.').waitFor()
+    await page.getByText('1 line could not be parsed, such as 41.').waitFor()
     await expectAccessible(page)
     expect(page.problems).toEqual([])
     expect([...page.hosts]).toEqual([new URL(shop.url).host])

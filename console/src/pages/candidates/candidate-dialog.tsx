@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks'
-import { type CandidateDocument, plainSet, putCandidate } from '../../state/candidates.js'
-import type { RuleSetDocument } from '../../state/rules.js'
+import { type CandidateDocument, putCandidate } from '../../state/candidates.js'
+import { plainSet, type RuleSetDocument, setWithOriginals } from '../../state/rules.js'
 import { t } from '../../text/translate.js'
 import { Dialog } from '../../ui/dialog.js'
 import { messageOf } from '../../ui/states.js'
@@ -23,7 +23,7 @@ export function CandidateDialog({ set, candidate, onClose, onDone }: CandidateDi
   const save = async (): Promise<void> => {
     if (draft.set === undefined) return
     try {
-      await putCandidate(set.id, draft.set)
+      await putCandidate(set.id, setWithOriginals(candidate ?? set, draft.set))
       notify(t('candidateStarted', { set: set.id }))
       onDone()
     } catch (error) {

@@ -3,12 +3,10 @@ import {
   type CandidateDocument,
   dropCandidate,
   loadReport,
-  plainSet,
   promoteCandidate,
   putCandidate,
-  putSet,
 } from '../../state/candidates.js'
-import type { RuleSetDocument } from '../../state/rules.js'
+import { plainSet, putSet, type RuleSetDocument } from '../../state/rules.js'
 import { whole } from '../../text/format.js'
 import { t } from '../../text/translate.js'
 import { Dialog } from '../../ui/dialog.js'

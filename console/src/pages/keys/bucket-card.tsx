@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks'
 import { ApiError, get, request } from '../../state/api.js'
 import { linkTo } from '../../state/route.js'
-import { type RuleDocument, rulePath } from '../../state/rules.js'
+import { type BandDocument, type RuleDocument, rulePath } from '../../state/rules.js'
 import type { BandDecision } from '../../state/statistics.js'
 import { dateAndTime } from '../../text/format.js'
 import { ruleSentence } from '../../text/rule-sentence.js'
@@ -14,7 +14,7 @@ import { OverrideDialog, RefundDialog } from './key-dialogs.js'
 export interface Override {
   readonly key: string
   readonly action: string
-  readonly bands?: readonly object[]
+  readonly bands?: readonly BandDocument[]
   readonly expiresAt?: string
   readonly note?: string
 }
@@ -122,6 +122,7 @@ export function BucketCard({ ruleSetId, rule, name }: BucketCardProps) {
       {dialog === 'override' && (
         <OverrideDialog
           name={name}
+          rule={rule}
           existing={active}
           onClose={() => setDialog(undefined)}
           onSave={(body) => {

@@ -1,7 +1,8 @@
 import { useState } from 'preact/hooks'
-import type { RuleDocument } from '../../state/rules.js'
+import type { BandDocument, RuleDocument } from '../../state/rules.js'
 import { t } from '../../text/translate.js'
 import { Dialog } from '../../ui/dialog.js'
+import { BandFields } from '../rules/band-fields.js'
 import type { Override } from './bucket-card.js'
 
 /** A path that the pattern matches: `/api/**` → `/api/x`. */
@@ -53,18 +54,25 @@ export function RefundDialog({ rule, onClose, onSave }: RefundProps) {
   )
 }
 
+/** A time as `datetime-local` expects it: in the zone of the viewer, without a suffix. */
+function localTime(text: string | undefined): string {
+  if (text === undefined) return ''
+  const at = new Date(text)
+  return new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 16)
+}
+
 interface OverrideProps {
   readonly name: string
+  readonly rule: RuleDocument
   readonly existing: Override | undefined
   readonly onClose: () => void
   readonly onSave: (body: object) => void
 }
 
-export function OverrideDialog({ name, existing, onClose, onSave }: OverrideProps) {
+export function OverrideDialog({ name, rule, existing, onClose, onSave }: OverrideProps) {
   const [action, setAction] = useState(existing?.action ?? 'LIMIT')
-  const [capacity, setCapacity] = useState('1000')
-  const [window, setWindow] = useState('1m')
-  const [expires, setExpires] = useState('')
+  const [bands, setBands] = useState<readonly BandDocument[]>(existing?.bands ?? rule.bands ?? [])
+  const [expires, setExpires] = useState(() => localTime(existing?.expiresAt))
   const [note, setNote] = useState(existing?.note ?? '')
   return (
     <Dialog title={t('overrideFor', { key: name })} onClose={onClose}>
@@ -74,7 +82,7 @@ export function OverrideDialog({ name, existing, onClose, onSave }: OverrideProp
           event.preventDefault()
           onSave({
             action,
-            ...(action === 'LIMIT' && { bands: [{ capacity: Number(capacity), window }] }),
+            ...(action === 'LIMIT' && { bands }),
             ...(expires && { expiresAt: new Date(expires).toISOString() }),
             ...(note && { note }),
           })
@@ -88,24 +96,7 @@ export function OverrideDialog({ name, existing, onClose, onSave }: OverrideProp
             <option value="DENY">{t('actionDeny')}</option>
           </select>
         </label>
-        {action === 'LIMIT' && (
-          <div class="field-row">
-            <label class="field">
-              <span>{t('capacity')}</span>
-              <input
-                type="number"
-                min={0}
-                required
-                value={capacity}
-                onInput={(event) => setCapacity(event.currentTarget.value)}
-              />
-            </label>
-            <label class="field">
-              <span>{t('window')}</span>
-              <input required value={window} onInput={(event) => setWindow(event.currentTarget.value)} />
-            </label>
-          </div>
-        )}
+        {action === 'LIMIT' && <BandFields bands={bands} issues={[]} onChange={setBands} />}
         <label class="field">
           <span>{t('expires')}</span>
           <input type="datetime-local" value={expires} onInput={(event) => setExpires(event.currentTarget.value)} />

@@ -84,7 +84,7 @@ const KeyTable = ({ keys }: { readonly keys: readonly KeyCount[] }) => (
         <tr>
           <th>{t('key')}</th>
           <th>{t('rule')}</th>
-          <th class="number">{t('requests')}</th>
+          <th class="number">{t('requestsRead')}</th>
           <th class="number">{t('rejected')}</th>
           <th class="number">{t('lastSeen')}</th>
         </tr>

@@ -1,5 +1,5 @@
 import type { Health } from '../../state/statistics.js'
-import { dateAndTime, whole } from '../../text/format.js'
+import { sinceTime, whole } from '../../text/format.js'
 import { t } from '../../text/translate.js'
 
 interface Part {
@@ -22,7 +22,7 @@ export function HealthCards({ health, degraded }: { readonly health: Health | un
           <span class="dot" aria-hidden="true" />
           <strong>{name}</strong>
           <span class={status === 'UP' ? 'ok' : 'bad'}>{statusText(status)}</span>
-          {sinceAt !== null && <span class="muted small">{t('since', { time: dateAndTime(sinceAt) })}</span>}
+          {sinceAt !== null && <span class="muted small">{t('since', { time: sinceTime(sinceAt) })}</span>}
           {error !== null && <span class="health-error">{error}</span>}
         </div>
       ))}

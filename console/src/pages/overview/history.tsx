@@ -1,6 +1,7 @@
 import { useMemo, useState } from 'preact/hooks'
 import { get } from '../../state/api.js'
 import { hasRoute } from '../../state/features.js'
+import { duration, sinceTime } from '../../text/format.js'
 import { t } from '../../text/translate.js'
 import { Chart } from '../../ui/chart.js'
 import { Empty, Failure, Loading, useLoaded } from '../../ui/states.js'
@@ -148,11 +149,25 @@ function Charts({ query, everyMs }: { readonly query: string; readonly everyMs: 
       />
       {data.outages.length > 0 && (
         <ul class="outages">
-          {data.outages.slice(-3).map(({ kind, fromAt, error: cause }) => (
-            <li key={`${kind}/${fromAt}`} class="small warn">
-              {t(kind === 'STORE' ? 'storeOutage' : 'rulesOutage')}: {cause}
-            </li>
-          ))}
+          {data.outages
+            .slice(-3)
+            .reverse()
+            .map(({ kind, fromAt, toAt, error: cause }) => (
+              <li key={`${kind}/${fromAt}`} class="small">
+                <span class="key key-warn" aria-hidden="true" />
+                <span class="warn">{t(kind === 'STORE' ? 'storeOutage' : 'rulesOutage')}</span>{' '}
+                <span class="number">
+                  {toAt === null
+                    ? t('since', { time: sinceTime(fromAt) })
+                    : t('fromUntil', {
+                        from: sinceTime(fromAt),
+                        until: sinceTime(toAt),
+                        time: duration(toAt - fromAt),
+                      })}
+                </span>{' '}
+                <span class="muted">{cause}</span>
+              </li>
+            ))}
         </ul>
       )}
     </>

@@ -21,9 +21,9 @@ export function Overview() {
       <div class="page-head">
         <h1>{t('overview')}</h1>
       </div>
+      <HealthCards health={health.data} degraded={summary.data.totals.degraded} />
       <Rates summary={summary.data} />
       <History />
-      <HealthCards health={health.data} degraded={summary.data.totals.degraded} />
       <div class="columns">
         <RecentRejections />
         <TopKeys />

@@ -6,17 +6,26 @@ interface BarsProps {
   readonly bucketMs: number
   readonly windowMs: number
   readonly durationMs: number
+  readonly columns: number
   /** The largest count of a column in all charts, so that they have the same scale. */
   readonly most: number
 }
 
-const columns = 96
 const width = 960
 const height = 120
 const axis = 76
+const [fewestPerWindow, mostPerWindow] = [8, 24]
+
+/** As many columns per window as the capacity, or half or twice as many, so that an even rate has even columns. */
+export function columnCount(capacity: number, windows: number): number {
+  let perWindow = capacity
+  while (perWindow > mostPerWindow) perWindow /= 2
+  while (perWindow < fewestPerWindow) perWindow *= 2
+  return Math.round(perWindow * windows)
+}
 
 /** Counts per column of the chart. */
-export function columnsOf(buckets: readonly TimeBucket[], bucketMs: number, durationMs: number) {
+export function columnsOf(buckets: readonly TimeBucket[], bucketMs: number, durationMs: number, columns: number) {
   const released = new Float64Array(columns)
   const rejected = new Float64Array(columns)
   const delayed = new Float64Array(columns)
@@ -32,8 +41,8 @@ export function columnsOf(buckets: readonly TimeBucket[], bucketMs: number, dura
 }
 
 /** Released requests above the axis; rejected and delayed arrivals below it. Lines mark the windows. */
-export function Bars({ label, buckets, bucketMs, windowMs, durationMs, most }: BarsProps) {
-  const { released, rejected, delayed } = columnsOf(buckets, bucketMs, durationMs)
+export function Bars({ label, buckets, bucketMs, windowMs, durationMs, columns, most }: BarsProps) {
+  const { released, rejected, delayed } = columnsOf(buckets, bucketMs, durationMs, columns)
   const step = width / columns
   const up = (count: number): number => (count / most) * (axis - 4)
   const down = (count: number): number => (count / most) * (height - axis - 4)

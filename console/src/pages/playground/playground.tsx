@@ -1,22 +1,31 @@
 import { useEffect, useMemo, useState } from 'preact/hooks'
-import type { BandRun, Simulation } from '../../../../src/simulate/simulate-bands.js'
 import { replaceQuery, route } from '../../state/route.js'
 import { duration, percent, whole } from '../../text/format.js'
 import { t } from '../../text/translate.js'
 import { Icon } from '../../ui/icon.js'
 import { notify } from '../../ui/toast.js'
-import { Bars, columnsOf } from './bars.js'
+import { Bars, columnCount, columnsOf } from './bars.js'
 import { Drawing } from './drawing.js'
-import { limits, parseScenario, runScenario, type Scenario, scenarioQuery, trafficKinds, windows } from './scenario.js'
+import {
+  limits,
+  parseScenario,
+  runScenario,
+  type Scenario,
+  type ScenarioResult,
+  type ScenarioRun,
+  scenarioQuery,
+  trafficKinds,
+  windows,
+} from './scenario.js'
 
 /** All algorithms on the same traffic, computed in the browser by the code that decides in production. */
 export function Playground() {
   const query = route.value.query.toString()
   const scenario = useMemo(() => parseScenario(new URLSearchParams(query)), [query])
-  const [simulation, setSimulation] = useState<Simulation>()
+  const [result, setResult] = useState<ScenarioResult>()
   useEffect(() => {
     let isCurrent = true
-    void runScenario(scenario).then((result) => isCurrent && setSimulation(result))
+    void runScenario(scenario).then((next) => isCurrent && setResult(next))
     return () => {
       isCurrent = false
     }
@@ -67,13 +76,14 @@ export function Playground() {
             step={100}
             onChange={change}
           />
+          <Slider name="hold" value={scenario.hold} text={duration(scenario.hold)} step={50} onChange={change} />
           {hasLoad && (
             <Slider name="load" value={scenario.load} text={percent(scenario.load / 100)} step={5} onChange={change} />
           )}
         </div>
         {scenario.traffic === 'drawn' && <Drawing counts={scenario.drawn} onChange={(drawn) => change({ drawn })} />}
       </section>
-      {simulation && <Results simulation={simulation} scenario={scenario} />}
+      {result && <Results result={result} scenario={scenario} />}
     </>
   )
 }
@@ -106,23 +116,28 @@ function Slider({ name, value, text, step = 1, onChange }: SliderProps) {
   )
 }
 
-function Results({ simulation, scenario }: { readonly simulation: Simulation; readonly scenario: Scenario }) {
-  const { runs, offered, bucketMs } = simulation
+function Results({ result, scenario }: { readonly result: ScenarioResult; readonly scenario: Scenario }) {
+  const { runs, offered, bucketMs } = result
   const durationMs = windows * scenario.windowMs
-  const most = Math.max(1, ...columnsOf(offered.buckets, bucketMs, durationMs).released)
+  const columns = columnCount(scenario.capacity, windows)
+  const most = Math.max(1, ...columnsOf(offered.buckets, bucketMs, durationMs, columns).released)
   return (
     <div class="algorithms">
       <p class="muted legend">
-        <span class="key key-ok" /> {t('released')} <span class="key key-bad" /> {t('rejected')}{' '}
-        <span class="key key-warn" /> {t('delayed')} ·{' '}
-        {t('offered', { count: whole(offered.offered), time: duration(durationMs) })}
+        {(['ok', 'bad', 'warn'] as const).map((color) => (
+          <span key={color}>
+            <span class={`key key-${color}`} /> {t(legend[color])}
+          </span>
+        ))}
+        <span>{t('offered', { count: whole(offered.offered), time: duration(durationMs) })}</span>
       </p>
       {runs.map((run) => (
         <AlgorithmCard key={run.band.algorithm} run={run} capacity={scenario.capacity} offered={offered.offered}>
           <Bars
             label={t('barsLabel', { algorithm: run.band.algorithm, allowed: run.allowed, rejected: run.rejected })}
             buckets={run.buckets}
-            bucketMs={bucketMs}
+            bucketMs={run.bucketMs}
+            columns={columns}
             windowMs={scenario.windowMs}
             durationMs={durationMs}
             most={most}
@@ -133,8 +148,10 @@ function Results({ simulation, scenario }: { readonly simulation: Simulation; re
   )
 }
 
+const legend = { ok: 'released', bad: 'rejected', warn: 'delayed' } as const
+
 interface CardProps {
-  readonly run: BandRun
+  readonly run: ScenarioRun
   readonly capacity: number
   readonly offered: number
   readonly children: preact.ComponentChildren
@@ -157,7 +174,7 @@ function AlgorithmCard({ run, capacity, offered, children }: CardProps) {
           <Fact name={t('rejected')} value={whole(run.rejected)} kind={run.rejected > 0 ? 'bad' : ''} />
           {run.delayed > 0 && <Fact name={t('meanDelay')} value={duration(run.meanDelayMs)} kind="warn" />}
           <Fact
-            name={t('mostInWindow')}
+            name={t(algorithm === 'CONCURRENCY' ? 'mostAtOnce' : 'mostInWindow')}
             value={t('ofCapacity', { count: whole(run.mostInAnyWindow), capacity: whole(capacity) })}
             kind={isOver ? 'bad' : ''}
           />

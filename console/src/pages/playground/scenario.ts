@@ -1,9 +1,10 @@
 /** The state of the playground and its traffic. All of it is in the URL. */
 
-import { algorithmNames, type Band } from '../../../../src/core/rule.js'
+import { algorithmTraits } from '../../../../src/core/algorithm-traits.js'
+import { type AlgorithmName, algorithmNames, type Band } from '../../../../src/core/rule.js'
 import { seededRandom } from '../../../../src/core/seeded-random.js'
 import type { Arrival } from '../../../../src/simulate/arrival.js'
-import { type Simulation, simulateBands } from '../../../../src/simulate/simulate-bands.js'
+import { type BandRun, type Run, type Simulation, simulateBands } from '../../../../src/simulate/simulate-bands.js'
 import { burst, poisson, uniform } from '../../../../src/simulate/traffic.js'
 
 export const trafficKinds = ['edge', 'steady', 'poisson', 'double', 'drawn'] as const
@@ -14,6 +15,8 @@ export interface Scenario {
   readonly capacity: number
   /** Milliseconds. */
   readonly windowMs: number
+  /** Milliseconds that a request takes. Only CONCURRENCY depends on it. */
+  readonly hold: number
   /** Requests in percent of the limit. */
   readonly load: number
   /** Requests per slot of the drawn traffic. */
@@ -22,7 +25,7 @@ export interface Scenario {
 
 export const slots = 48
 export const windows = 6
-export const limits = { capacity: [1, 50], windowMs: [200, 10_000], load: [10, 400] } as const
+export const limits = { capacity: [1, 50], windowMs: [200, 10_000], hold: [50, 10_000], load: [10, 400] } as const
 const ticksPerMs = 1_000
 /** Digits of drawn counts in the URL. */
 const digits = '0123456789abcdefghijklmnopqrstuvwxyz'
@@ -42,6 +45,7 @@ export function parseScenario(query: URLSearchParams): Scenario {
     traffic: trafficKinds.find((kind) => kind === query.get('traffic')) ?? 'edge',
     capacity: number('capacity', 10, limits.capacity),
     windowMs: number('window', 1_000, limits.windowMs),
+    hold: number('hold', 300, limits.hold),
     load: number('load', 120, limits.load),
     drawn: new RegExp(`^[0-9a-z]{${slots}}$`).test(drawing)
       ? [...drawing].map((digit) => digits.indexOf(digit))
@@ -49,16 +53,21 @@ export function parseScenario(query: URLSearchParams): Scenario {
   }
 }
 
-export const scenarioQuery = ({ traffic, capacity, windowMs, load, drawn }: Scenario): Record<string, string> => ({
+export const scenarioQuery = ({
+  traffic,
+  capacity,
+  windowMs,
+  hold,
+  load,
+  drawn,
+}: Scenario): Record<string, string> => ({
   traffic,
   capacity: String(capacity),
   window: String(windowMs),
+  hold: String(hold),
   ...((traffic === 'steady' || traffic === 'poisson') && { load: String(load) }),
   ...(traffic === 'drawn' && { drawn: drawn.map((count) => digits[count]).join('') }),
 })
-
-/** All algorithms that limit a rate. CONCURRENCY counts requests in progress, which this traffic does not have. */
-export const comparedAlgorithms = algorithmNames.filter((name) => (name as string) !== 'CONCURRENCY')
 
 function* arrivals({ traffic, capacity, windowMs, load, drawn }: Scenario): Generator<Arrival> {
   const window = windowMs * ticksPerMs
@@ -82,17 +91,37 @@ function* arrivals({ traffic, capacity, windowMs, load, drawn }: Scenario): Gene
   }
 }
 
-export function runScenario(scenario: Scenario): Promise<Simulation> {
-  const { capacity, windowMs } = scenario
-  const bands = comparedAlgorithms.map(
-    (algorithm): Band => ({
-      label: algorithm,
-      algorithm,
-      refill: 'STEADY',
-      capacity,
-      refillTokens: capacity,
-      windowTicks: windowMs * ticksPerMs,
-    }),
+export interface ScenarioRun extends BandRun {
+  readonly bucketMs: number
+}
+
+export interface ScenarioResult {
+  readonly offered: Run
+  readonly bucketMs: number
+  readonly runs: readonly ScenarioRun[]
+}
+
+/** Runs all algorithms. A request holds its slot of CONCURRENCY for `hold`: the window of that band, because nothing releases it. */
+export async function runScenario(scenario: Scenario): Promise<ScenarioResult> {
+  const { capacity, windowMs, hold } = scenario
+  const bandOf = (algorithm: AlgorithmName): Band => ({
+    label: algorithm,
+    algorithm,
+    refill: 'STEADY',
+    capacity,
+    refillTokens: capacity,
+    windowTicks: (algorithmTraits[algorithm].takesHolds ? hold : windowMs) * ticksPerMs,
+  })
+  const span = { startAt: 0, until: windows * windowMs * ticksPerMs }
+  const byHolds = (holds: boolean) => (name: AlgorithmName) => (algorithmTraits[name].takesHolds ?? false) === holds
+  const [rates, holds] = await Promise.all(
+    [byHolds(false), byHolds(true)].map((isSelected) =>
+      simulateBands(algorithmNames.filter(isSelected).map(bandOf), arrivals(scenario), span),
+    ),
   )
-  return simulateBands(bands, arrivals(scenario), { startAt: 0, until: windows * windowMs * ticksPerMs })
+  const runs = [rates, holds].flatMap((simulation) =>
+    (simulation?.runs ?? []).map((run) => ({ ...run, bucketMs: simulation?.bucketMs ?? 1 })),
+  )
+  const { offered, bucketMs } = rates as Simulation
+  return { offered, bucketMs, runs }
 }

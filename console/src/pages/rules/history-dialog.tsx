@@ -1,6 +1,15 @@
-import { useState } from 'preact/hooks'
+import { useMemo, useState } from 'preact/hooks'
 import { get } from '../../state/api.js'
-import { type Change, putRule, type RuleDocument, ruleSetPath, withoutVersion } from '../../state/rules.js'
+import {
+  type Change,
+  plainSet,
+  putRule,
+  putSet,
+  type RuleDocument,
+  type RuleSetDocument,
+  ruleSetPath,
+  withoutVersion,
+} from '../../state/rules.js'
 import { dateAndTime } from '../../text/format.js'
 import { t } from '../../text/translate.js'
 import { Dialog } from '../../ui/dialog.js'
@@ -22,12 +31,21 @@ interface HistoryProps {
 const isRule = (document: unknown): document is RuleDocument =>
   typeof document === 'object' && document !== null && 'bands' in document
 
-const shownText = (document: unknown): string =>
-  typeof document === 'object' && document !== null ? toYaml(cleaned(document)) : ''
+const isSet = (document: unknown): document is RuleSetDocument =>
+  typeof document === 'object' && document !== null && Array.isArray((document as { rules?: unknown }).rules)
 
-function cleaned(document: object): object {
-  const { rules, ...rest } = withoutVersion(document) as { rules?: readonly object[] }
-  return rules === undefined ? rest : { ...rest, rules: rules.map(withoutVersion) }
+function shownText(document: unknown): string {
+  if (isSet(document)) return toYaml(plainSet(document))
+  return typeof document === 'object' && document !== null ? toYaml(withoutVersion(document)) : ''
+}
+
+/** The change of one rule. A change of the whole set counts if it changed the rule. */
+function changeOfRule(change: Change, ruleId: string): Change | undefined {
+  if (change.ruleId !== null) return change.ruleId === ruleId ? change : undefined
+  const ruleOf = (document: unknown): RuleDocument | undefined =>
+    isSet(document) ? document.rules.find(({ id }) => id === ruleId) : undefined
+  const [before, after] = [ruleOf(change.before), ruleOf(change.after)]
+  return shownText(before) === shownText(after) ? undefined : { ...change, before, after }
 }
 
 const actions = {
@@ -43,16 +61,19 @@ export function HistoryDialog({ ruleSetId, ruleId, onClose, onRestored, onPick }
     (signal) => get<{ changes: readonly Change[] }>(`${ruleSetPath(ruleSetId)}/history?limit=200`, signal),
     [ruleSetId],
   )
-  const changes = data?.changes.filter((change) => ruleId === undefined || change.ruleId === ruleId)
-  const restore = async (rule: RuleDocument): Promise<void> => {
-    if (onPick !== undefined) {
-      onPick(withoutVersion(rule))
+  const changes = useMemo(
+    () => data?.changes.flatMap((change) => (ruleId === undefined ? change : (changeOfRule(change, ruleId) ?? []))),
+    [data],
+  )
+  const restore = async (document: RuleDocument | RuleSetDocument): Promise<void> => {
+    if (onPick !== undefined && isRule(document)) {
+      onPick(withoutVersion(document))
       onClose()
       return
     }
     try {
-      await putRule(ruleSetId, rule)
-      notify(t('restored', { rule: rule.id }))
+      await (isSet(document) ? putSet(document) : putRule(ruleSetId, document))
+      notify(t('restored', { rule: document.id }))
       onRestored()
       onClose()
     } catch (failure) {
@@ -79,10 +100,8 @@ export function HistoryDialog({ ruleSetId, ruleId, onClose, onRestored, onPick }
               >
                 {t('showChange')}
               </button>
-              {isRule(change.before) && (
-                <button type="button" class="button small" onClick={() => restore(change.before as RuleDocument)}>
-                  {t('restoreBefore')}
-                </button>
+              {(isRule(change.before) || isSet(change.before)) && (
+                <RestoreButton document={change.before} onClick={restore} />
               )}
             </div>
             {opened === i && <Diff before={shownText(change.before)} after={shownText(change.after)} />}
@@ -92,3 +111,14 @@ export function HistoryDialog({ ruleSetId, ruleId, onClose, onRestored, onPick }
     </Dialog>
   )
 }
+
+interface RestoreProps {
+  readonly document: RuleDocument | RuleSetDocument
+  readonly onClick: (document: RuleDocument | RuleSetDocument) => void
+}
+
+const RestoreButton = ({ document, onClick }: RestoreProps) => (
+  <button type="button" class="button small" onClick={() => onClick(document)}>
+    {t(isSet(document) ? 'restoreSet' : 'restoreBefore')}
+  </button>
+)

@@ -1,9 +1,10 @@
 import { useState } from 'preact/hooks'
 import { request } from '../../state/api.js'
-import { type RuleDocument, type RuleSetDocument, ruleSetPath, withoutVersion } from '../../state/rules.js'
+import { plainSet, type RuleDocument, type RuleSetDocument, ruleSetPath } from '../../state/rules.js'
 import { t } from '../../text/translate.js'
 import { Dialog } from '../../ui/dialog.js'
 import { Diff } from '../../ui/diff.js'
+import { Icon } from '../../ui/icon.js'
 import { messageOf } from '../../ui/states.js'
 import { notify } from '../../ui/toast.js'
 import { fromYaml, toYaml } from './yaml-text.js'
@@ -28,8 +29,6 @@ function setsOf(value: unknown): readonly ImportedSet[] {
   return list as readonly ImportedSet[]
 }
 
-const plain = (set: ImportedSet): object => ({ ...withoutVersion(set), rules: set.rules.map(withoutVersion) })
-
 export function ImportDialog({ sets, onClose, onDone }: ImportProps) {
   const [text, setText] = useState('')
   const [isBusy, setBusy] = useState(false)
@@ -52,7 +51,7 @@ export function ImportDialog({ sets, onClose, onDone }: ImportProps) {
       for (const set of found) {
         const known = sets.find(({ id }) => id === set.id)
         const headers = known === undefined ? { 'If-None-Match': '*' } : { 'If-Match': `"${known.version}"` }
-        await request('PUT', ruleSetPath(set.id), { body: plain(set), headers })
+        await request('PUT', ruleSetPath(set.id), { body: plainSet(set), headers })
       }
       notify(t('imported', { count: found.length }))
       onDone()
@@ -66,10 +65,11 @@ export function ImportDialog({ sets, onClose, onDone }: ImportProps) {
   return (
     <Dialog title={t('importTitle')} onClose={onClose} isWide>
       <p class="muted">{t('importHelp')}</p>
-      <label class="field">
-        <span>{t('file')}</span>
+      <label class="button file-button">
+        <Icon name="upload" /> {t('chooseFile')}
         <input
           type="file"
+          class="visually-hidden"
           accept=".yaml,.yml,.json"
           onChange={async ({ currentTarget: { files } }) => setText((await files?.[0]?.text()) ?? '')}
         />
@@ -77,7 +77,7 @@ export function ImportDialog({ sets, onClose, onDone }: ImportProps) {
       <label class="field">
         <span>YAML / JSON</span>
         <textarea
-          class="mono"
+          class="mono yaml"
           rows={8}
           spellcheck={false}
           value={text}
@@ -96,7 +96,7 @@ export function ImportDialog({ sets, onClose, onDone }: ImportProps) {
             <h3>
               {set.id} {known === undefined && <span class="badge badge-ok">{t('isNew')}</span>}
             </h3>
-            <Diff before={known === undefined ? '' : toYaml(plain(known))} after={toYaml(plain(set))} />
+            <Diff before={known === undefined ? '' : toYaml(plainSet(known))} after={toYaml(plainSet(set))} />
           </section>
         )
       })}

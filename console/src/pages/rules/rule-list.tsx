@@ -3,6 +3,7 @@ import { get } from '../../state/api.js'
 import { linkTo } from '../../state/route.js'
 import type { RuleDocument, RuleSetDocument } from '../../state/rules.js'
 import type { Summary } from '../../state/statistics.js'
+import { whole } from '../../text/format.js'
 import { t } from '../../text/translate.js'
 import { Icon } from '../../ui/icon.js'
 import { Empty, useLoaded } from '../../ui/states.js'
@@ -20,6 +21,9 @@ interface RuleListProps {
   readonly reloads: number
 }
 
+/** A set may have many thousand rules. */
+const rowsPerStep = 100
+
 const filters = ['all', 'enabled', 'disabled', 'shadow'] as const
 type Filter = (typeof filters)[number]
 const orders = ['priority', 'name', 'rejections', 'changed'] as const
@@ -32,6 +36,7 @@ export function RuleList({ sets, initialSet, reload, reloads }: RuleListProps) {
   const [search, setSearch] = useState('')
   const [filter, setFilter] = useState<Filter>('all')
   const [order, setOrder] = useState<Order>('priority')
+  const [shownRows, setShownRows] = useState(rowsPerStep)
   const [onlySet, setOnlySet] = useState(initialSet ?? '')
   const [dialog, setDialog] = useState<{ name: 'import' | 'newSet' } | { name: 'history'; set: string }>()
   const statistics = useLoaded((signal) => get<Summary>('/api/stats', signal), [], 3_000)
@@ -114,7 +119,7 @@ export function RuleList({ sets, initialSet, reload, reloads }: RuleListProps) {
               </Empty>
             )}
             <ul class="rule-rows">
-              {rules.map((rule) => (
+              {rules.slice(0, shownRows).map((rule) => (
                 <RuleRow
                   key={rule.id}
                   ruleSetId={set.id}
@@ -124,6 +129,11 @@ export function RuleList({ sets, initialSet, reload, reloads }: RuleListProps) {
                 />
               ))}
             </ul>
+            {rules.length > shownRows && (
+              <button type="button" class="button" onClick={() => setShownRows(shownRows + rowsPerStep)}>
+                {t('showMore', { count: whole(Math.min(rowsPerStep, rules.length - shownRows)) })}
+              </button>
+            )}
           </section>
         )
       })}

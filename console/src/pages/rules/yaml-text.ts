@@ -1,5 +1,5 @@
 import { parseDocument, stringify } from 'yaml'
-import { type RuleSetDocument, withoutVersion } from '../../state/rules.js'
+import { plainSet, type RuleSetDocument } from '../../state/rules.js'
 
 export const toYaml = (document: unknown): string => stringify(document, { lineWidth: 110 }).trimEnd()
 
@@ -23,7 +23,7 @@ export function fromYaml(text: string): ParsedYaml {
 
 /** Saves a rule set as a file that `fluxgate rules apply` and the import accept. */
 export function downloadSet(set: RuleSetDocument): void {
-  const document = { ruleSets: [{ ...withoutVersion(set), rules: set.rules.map(withoutVersion) }] }
+  const document = { ruleSets: [plainSet(set)] }
   const url = URL.createObjectURL(new Blob([`${toYaml(document)}\n`], { type: 'application/yaml' }))
   const link = linkOf(url, `${set.id}.yaml`)
   link.click()

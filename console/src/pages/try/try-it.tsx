@@ -47,22 +47,23 @@ const empty = {
   apiKey: '',
   headers: '',
   attributes: '',
+  costs: '',
   permits: '1',
 }
 type Fields = typeof empty
 
 /** Lines `name: value`. */
-const parseHeaders = (text: string): Record<string, string> =>
+const linesOf = (text: string): Record<string, string> =>
   Object.fromEntries(
     text
       .split('\n')
       .map((line) => line.split(/:(.*)/s))
       .filter(([name = '']) => name.trim() !== '')
-      .map(([name = '', value = '']) => [name.trim().toLowerCase(), value.trim()]),
+      .map(([name = '', value = '']) => [name.trim(), value.trim()]),
   )
 
 function bodyOf(ruleSetId: string, fields: Fields): object {
-  const { method, path, clientIp, userId, apiKey, headers, attributes, permits } = fields
+  const { method, path, clientIp, userId, apiKey, headers, attributes, costs, permits } = fields
   return {
     ...(ruleSetId && { ruleSetId }),
     method,
@@ -70,9 +71,12 @@ function bodyOf(ruleSetId: string, fields: Fields): object {
     ...(clientIp && { clientIp }),
     ...(userId && { userId }),
     ...(apiKey && { apiKey }),
-    ...(headers.trim() && { headers: parseHeaders(headers) }),
+    ...(headers.trim() && { headers: linesOf(headers) }),
     ...(attributes.trim() && { attributes: JSON.parse(attributes) as unknown }),
     permits: Number(permits),
+    ...(costs.trim() && {
+      costs: Object.fromEntries(Object.entries(linesOf(costs)).map(([name, value]) => [name, Number(value)])),
+    }),
   }
 }
 
@@ -103,7 +107,7 @@ export function TryIt() {
       />
     </label>
   )
-  const area = (name: 'headers' | 'attributes', label: string, placeholder: string) => (
+  const area = (name: 'headers' | 'attributes' | 'costs', label: string, placeholder: string) => (
     <label class="field">
       <span>{label}</span>
       <textarea
@@ -154,6 +158,7 @@ export function TryIt() {
           </div>
           {area('headers', t('headers'), 'x-app: ios')}
           {area('attributes', t('attributes'), '{ "tier": "premium" }')}
+          {area('costs', t('costs'), 'tokens: 1200')}
           {problem && (
             <p class="bad" role="alert">
               {problem}

@@ -5,7 +5,8 @@ import { Scroll } from '../../ui/scroll.js'
 import type { Comparison } from './protocol.js'
 
 export function ComparisonView({ comparison }: { readonly comparison: Comparison }) {
-  const { requests, both, nowOnly, thenOnly, lines, badLines, badLineNumbers, format, tookMs } = comparison
+  const { requests, both, nowOnly, thenOnly, lines, badLines, badLineNumbers, format, tookMs, leftOutRules } =
+    comparison
   const tiles = [
     ['ok', t('requestsRead'), requests],
     ['warn', t('rejectedBoth'), both],
@@ -25,6 +26,7 @@ export function ComparisonView({ comparison }: { readonly comparison: Comparison
       <p class="muted">
         {t('readLines', { lines: whole(lines), format, time: duration(tookMs) })}
         {badLines > 0 && ` ${t('badLines', { count: whole(badLines), lines: badLineNumbers.join(', ') })}`}
+        {leftOutRules.length > 0 && ` ${t('leftOutRules', { rules: leftOutRules.join(', ') })}`}
       </p>
       {comparison.times.length > 1 && (
         <section class="card" aria-labelledby="rejections-over-time">
@@ -41,15 +43,15 @@ export function ComparisonView({ comparison }: { readonly comparison: Comparison
       )}
       <div class="columns">
         <section class="card" aria-labelledby="compared-rules">
-          <h2 id="compared-rules">{t('byRule')}</h2>
+          <h2 id="compared-rules">{t('rejectionsByRule')}</h2>
           <Scroll>
             <table>
               <thead>
                 <tr>
                   <th>{t('rule')}</th>
                   <th class="number">{t('applied')}</th>
-                  <th class="number">{t('currentRules')}</th>
-                  <th class="number">{t('changedRules')}</th>
+                  <th class="number">{t('currentColumn')}</th>
+                  <th class="number">{t('changedColumn')}</th>
                 </tr>
               </thead>
               <tbody>
@@ -77,8 +79,8 @@ export function ComparisonView({ comparison }: { readonly comparison: Comparison
                   <tr>
                     <th>{t('key')}</th>
                     <th>{t('rule')}</th>
-                    <th class="number">{t('rejectedNowOnly')}</th>
-                    <th class="number">{t('rejectedThenOnly')}</th>
+                    <th class="number">{t('nowOnlyColumn')}</th>
+                    <th class="number">{t('changedOnlyColumn')}</th>
                   </tr>
                 </thead>
                 <tbody>

@@ -19,6 +19,8 @@ export interface Comparison {
   readonly lines: number
   readonly badLines: number
   readonly badLineNumbers: readonly number[]
+  /** Rules that limit requests in progress. */
+  readonly leftOutRules: readonly string[]
   readonly requests: number
   readonly both: number
   readonly nowOnly: number

@@ -1,8 +1,8 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { plainSet, putCandidate } from '../../state/candidates.js'
+import { putCandidate } from '../../state/candidates.js'
 import { hasRoute } from '../../state/features.js'
 import { navigate } from '../../state/route.js'
-import { loadRuleSets, type RuleSetDocument } from '../../state/rules.js'
+import { loadRuleSets, plainSet, type RuleSetDocument, setWithOriginals } from '../../state/rules.js'
 import { percent, whole } from '../../text/format.js'
 import { t } from '../../text/translate.js'
 import { Icon } from '../../ui/icon.js'
@@ -64,7 +64,7 @@ function Comparer({ sets }: { readonly sets: readonly RuleSetDocument[] }) {
   }
   const startCandidate = async (): Promise<void> => {
     try {
-      await putCandidate(setId, draft.set ?? {})
+      await putCandidate(setId, setWithOriginals(set, draft.set ?? {}))
       notify(t('candidateStarted', { set: setId }))
       navigate(['candidates', setId])
     } catch (error) {

@@ -1,6 +1,8 @@
 /** Replays an access log against two versions of a rule set, with the code of `fluxgate simulate --from`. */
+import { takeHolds } from '../../../../src/core/algorithm-traits.js'
 import { compileSnapshot } from '../../../../src/core/decision/snapshot.js'
 import type { Decision } from '../../../../src/core/decision.js'
+import type { Rule, RuleSet } from '../../../../src/core/rule.js'
 import { WaitingRoom } from '../../../../src/core/waiting/waiting-room.js'
 import { StandaloneHandler } from '../../../../src/handlers/standalone.js'
 import { parseRuleSets } from '../../../../src/rules/schema/parse-rules.js'
@@ -20,8 +22,19 @@ addEventListener('message', ({ data }: MessageEvent<WhatIfRequest>) => {
   )
 })
 
-function handlerOf(document: unknown, clock: VirtualClock): StandaloneHandler {
-  const snapshot = compileSnapshot(parseRuleSets(document), {
+/** A log has no durations, so rules that limit requests in progress are left out. */
+function ruleSetsOf(document: unknown, leftOut: Set<string>): RuleSet[] {
+  return parseRuleSets(document).map((set) => {
+    const [held, rates] = [set.rules.filter(hasHolds), set.rules.filter((rule) => !hasHolds(rule))]
+    for (const { id } of held) leftOut.add(id)
+    return { ...set, rules: rates }
+  })
+}
+
+const hasHolds = ({ bands }: Rule): boolean => takeHolds(bands)
+
+function handlerOf(ruleSets: readonly RuleSet[], clock: VirtualClock): StandaloneHandler {
+  const snapshot = compileSnapshot(ruleSets, {
     maxWaitMs: 5_000,
     resetBucketsOnReload: true,
     resets: () => 0,
@@ -45,8 +58,9 @@ const maxKeys = 100_000
 async function compare({ file, current, changed }: WhatIfRequest): Promise<Comparison> {
   const startedAt = performance.now()
   const clock = virtualClock()
-  const now = handlerOf(current, clock)
-  const later = handlerOf(changed, clock)
+  const leftOut = new Set<string>()
+  const now = handlerOf(ruleSetsOf(current, leftOut), clock)
+  const later = handlerOf(ruleSetsOf(changed, leftOut), clock)
   const meters = [new RulesMeter(), new RulesMeter()] as const
   const keys = new Map<string, { key: string; ruleId: string; nowOnly: number; thenOnly: number }>()
   let read = 0
@@ -87,6 +101,7 @@ async function compare({ file, current, changed }: WhatIfRequest): Promise<Compa
   return {
     ...report,
     ...counts,
+    leftOutRules: [...leftOut],
     rules: rulesOf(first, second),
     keys: [...keys.values()]
       .sort((a, b) => b.nowOnly + b.thenOnly - (a.nowOnly + a.thenOnly))

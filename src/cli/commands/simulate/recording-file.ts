@@ -6,7 +6,7 @@ import { readLines } from '../../../simulate/index.js'
 import { UsageError } from '../../failure.js'
 
 /** Streams the lines of a recording. `-` reads standard input, `.gz` files are decompressed. Progress shows on a terminal only. */
-export async function recordingLines(file: string): Promise<AsyncIterable<string>> {
+export async function recordingLines(file: string): Promise<AsyncIterable<readonly string[]>> {
   if (file === '-') return readLines(process.stdin)
   const size = await sizeOf(file)
   const bytes = withProgress(createReadStream(file, { highWaterMark: 256 * 1024 }), size, file)
