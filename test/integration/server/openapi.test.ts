@@ -289,6 +289,7 @@ describe('every response matches its description', () => {
     ['ruleSetHistory', 200, 'GET', '/api/rule-sets/new/history'],
     ['putCandidate', 201, 'PUT', `${shop}/candidate`, { rules: [{ id: 'per-address', bands: [band] }] }],
     ['putCandidate', 400, 'PUT', `${shop}/candidate`, { rules: [{ id: '' }] }],
+    ['listCandidates', 200, 'GET', '/api/candidates'],
     ['getCandidate', 200, 'GET', `${shop}/candidate`],
     ['candidateReport', 200, 'GET', `${shop}/candidate/report`],
     ['dropCandidate', 204, 'DELETE', `${shop}/candidate`],
