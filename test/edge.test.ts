@@ -51,6 +51,10 @@ const { default: manifest } = (await import('../package.json', { with: { type: '
   default: { exports: Record<string, unknown> }
 }
 
+function unsupported(name: string): never {
+  throw new Error(`process.${name} is not supported in the edge runtime.`)
+}
+
 describe.each([['workerd'], ['edge-light'], ['browser']])(
   'a program with a memory limit, bundled for %s',
   (condition) => {
@@ -82,7 +86,9 @@ describe.each([['workerd'], ['edge-light'], ['browser']])(
         btoa,
         console,
       }
-      const context = createContext({ ...web })
+      // As in Next.js, where the functions of `process` exist and throw.
+      const process = new Proxy({}, { get: (_, name) => () => unsupported(String(name)) })
+      const context = createContext({ ...web, process })
       const { createFluxGate, createLimiter, rateLimit } = runInContext(`${bundle.code}; fluxgate`, context)
       const limit = rateLimit({ capacity: 1, window: '1h' })
       const request = new Request('https://example.com/')

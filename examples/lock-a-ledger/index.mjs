@@ -24,5 +24,5 @@ try {
 } catch (error) {
   console.log(error.message)
 }
-console.log(ledger.lines)
+console.log('ledger:', ledger.lines.join(', '))
 await lock.close()

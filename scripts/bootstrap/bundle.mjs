@@ -70,6 +70,8 @@ async function bundleForEdge(/** @type {string} */ dist) {
     platform: 'neutral',
     external: isPackage,
     treeshake,
+    // Edge runtimes may have a `process` whose functions throw.
+    transform: { define: { 'globalThis.process': 'undefined' } },
     plugins: [replaceRedisStore],
   })
   const { output } = await build.write({ dir: join(dist, 'edge'), format: 'esm', chunkFileNames: '[name].js' })
