@@ -5,8 +5,8 @@ import type { RequestContext } from '../core/request-context.js'
 import type { Costs } from '../core/rule.js'
 import type { WarningLogger } from '../validation/warnings.js'
 import type { ClientIpOptions } from './client-ip/client-ip.js'
+import type { HeaderChoice } from './header-dialects.js'
 import type { PathFilterOptions } from './path-filter.js'
-import type { HeaderChoice } from './rate-limit-headers.js'
 
 /** A value, or a promise of it. */
 type Awaitable<T> = T | Promise<T>
@@ -64,7 +64,10 @@ export interface GuardOptions<Native = unknown, Reply = unknown> extends ClientI
   readonly userIdHeader?: string | undefined
   /** The header that contains the API key. Default: none, because clients can send any value. */
   readonly apiKeyHeader?: string | undefined
-  /** The rate limit headers of responses. Default `both`. */
+  /**
+   * The rate limit headers of responses: `standard` (RateLimit, RateLimit-Policy), `legacy` (X-RateLimit-*), `both`, `false`, an
+   * earlier draft of the IETF (`draft-6`, `draft-7`), or a list such as `['draft-6', 'legacy']`. Default `both`.
+   */
   readonly headers?: HeaderChoice | undefined
   /** Returns another context for the decision, or undefined to keep the given one. */
   readonly customize?: ContextCustomizer<Native> | undefined

@@ -1,9 +1,9 @@
 import { pathPattern } from '../rules/schema/fields/request-kinds.js'
 import type { Kind } from '../validation/kind.js'
 import { text, textMatching, wholeNumber } from '../validation/kinds.js'
-import { textList, textListSchema } from '../validation/structures.js'
+import { splitList, textList, textListSchema } from '../validation/structures.js'
 import { parseTrustedProxies, trustedProxyForms } from './client-ip/trusted-proxies.js'
-import type { HeaderChoice } from './rate-limit-headers.js'
+import { type HeaderChoice, headerChoices, headerDialects, parseHeaderChoice } from './header-dialects.js'
 
 export const patternList = textList('path patterns such as /api/**', pathPattern)
 
@@ -13,11 +13,11 @@ export const trustedProxies: Kind<number | readonly string[]> = {
   parse: parseTrustedProxies,
 }
 
+/** Environment variables separate the names of a list by commas. */
 export const headerChoice: Kind<HeaderChoice> = {
-  allowed: 'one of both, standard, legacy, false',
-  schema: { enum: ['both', 'standard', 'legacy', false] },
-  parse: (value) =>
-    value === false || value === 'both' || value === 'standard' || value === 'legacy' ? value : undefined,
+  allowed: `one of ${headerChoices.join(', ')}, or a list such as draft-7, legacy`,
+  schema: { anyOf: [{ enum: headerChoices }, { type: 'array', items: { enum: headerDialects }, maxItems: 2 }] },
+  parse: (value) => parseHeaderChoice(typeof value === 'string' && value.includes(',') ? splitList(value) : value),
 }
 
 const workers = wholeNumber(1, 256)

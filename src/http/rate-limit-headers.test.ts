@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { unmeteredDecision } from '../core/decision/unmetered-decision.js'
 import type { BandDecision, Decision } from '../core/decision.js'
-import { type HeaderChoice, RateLimitHeaders } from './rate-limit-headers.js'
+import type { HeaderChoice } from './header-dialects.js'
+import { headerChoice } from './option-kinds.js'
+import { earlierHeaders, mergeHeaders, RateLimitHeaders } from './rate-limit-headers.js'
 
 const rateLimitHeaders = (decision: Decision, choice: HeaderChoice, nowMs: number): Record<string, string> =>
   new RateLimitHeaders(choice).of(decision, nowMs)
@@ -74,6 +76,37 @@ describe('headers of an allowed request', () => {
       'X-RateLimit-Reset',
     ])
     expect(rateLimitHeaders(allowed, false, now)).toEqual({})
+  })
+
+  it.each<[HeaderChoice, Record<string, string>]>([
+    [
+      'draft-6',
+      {
+        'RateLimit-Policy': '5;w=1, 100;w=3600',
+        'RateLimit-Limit': '100',
+        'RateLimit-Remaining': '2',
+        'RateLimit-Reset': '91',
+      },
+    ],
+    [
+      ['draft-7', 'legacy'],
+      {
+        'RateLimit-Policy': '5;w=1, 100;w=3600',
+        RateLimit: 'limit=100, remaining=2, reset=91',
+        'X-RateLimit-Limit': '100',
+        'X-RateLimit-Remaining': '2',
+        'X-RateLimit-Reset': '1700000091',
+      },
+    ],
+    ['legacy-seconds', { 'X-RateLimit-Limit': '100', 'X-RateLimit-Remaining': '2', 'X-RateLimit-Reset': '91' }],
+  ])('follow the dialect %j', (choice, headers) => {
+    expect(rateLimitHeaders(allowed, choice, now)).toEqual(headers)
+    const { 'Retry-After': retryAfter, ...others } = rateLimitHeaders(rejected, choice, now)
+    expect([retryAfter, Object.keys(others)]).toEqual(['36', Object.keys(headers)])
+  })
+
+  it.each<HeaderChoice>(['both', ['standard', 'legacy']])('are the same for %j', (choice) => {
+    expect(rateLimitHeaders(allowed, choice, now)).toEqual(rateLimitHeaders(allowed, 'both', now))
   })
 
   it.each([
@@ -172,6 +205,50 @@ describe('headers of a rejected request', () => {
     expect(rateLimitHeaders(rejected, false, now)).toEqual({ 'Retry-After': '36' })
     const failing = unmeteredDecision(false, 'STORE_FAILURE', now, { retryAfterMs: 1_000 })
     expect(rateLimitHeaders(failing, 'both', now)).toEqual({ 'Retry-After': '1' })
+  })
+})
+
+describe('headers of several limits', () => {
+  const merged = (choice: HeaderChoice, first: number, second: number) => {
+    const [one, other] = [first, second].map((remaining) => rateLimitHeaders({ ...allowed, remaining }, choice, now))
+    return { ...one, ...mergeHeaders(other ?? {}, earlierHeaders(one ?? {}), false) }
+  }
+
+  it.each<[HeaderChoice, string]>([
+    ['standard', 'RateLimit'],
+    ['draft-7', 'RateLimit'],
+    ['draft-6', 'RateLimit-Remaining'],
+    ['legacy', 'X-RateLimit-Remaining'],
+    ['legacy-seconds', 'X-RateLimit-Remaining'],
+  ])('describe the one with the fewest remaining permits: %s', (choice, name) => {
+    const fewest = rateLimitHeaders({ ...allowed, remaining: 1 }, choice, now)[name]
+    expect([merged(choice, 1, 2)[name], merged(choice, 2, 1)[name]]).toEqual([fewest, fewest])
+  })
+})
+
+describe('a choice of headers', () => {
+  it.each(['both', false, 'draft-6', 'legacy-seconds', ['draft-7'], ['standard', 'legacy']])(
+    '%j is valid',
+    (choice) => {
+      expect(headerChoice.parse(choice)).toEqual(choice)
+    },
+  )
+
+  it.each([
+    true,
+    'draft-8',
+    [],
+    ['both'],
+    ['standard', 'draft-6'],
+    ['legacy', 'legacy-seconds'],
+    'legacy,draft-5',
+    null,
+  ])('%j is not valid', (choice) => {
+    expect(headerChoice.parse(choice)).toBeUndefined()
+  })
+
+  it('may be a list in an environment variable', () => {
+    expect(headerChoice.parse('draft-6, legacy')).toEqual(['draft-6', 'legacy'])
   })
 })
 

@@ -1,8 +1,6 @@
 import type { BandDecision, Decision } from '../core/decision.js'
 import { percentEncoded } from '../core/runtime/utf8.js'
-
-/** `standard` is RateLimit and RateLimit-Policy; `legacy` is X-RateLimit-Limit, X-RateLimit-Remaining and X-RateLimit-Reset. */
-export type HeaderChoice = false | 'standard' | 'legacy' | 'both'
+import { type Dialects, dialectsOf, draft6, draft7, type HeaderChoice, unnamedPolicy } from './header-dialects.js'
 
 /** The name of a band in headers and problem documents. */
 export const policyName = (ruleId: string, label: string): string => `${ruleId}.${label}`
@@ -14,7 +12,7 @@ export const secondsUp = (ms: number): number => Math.ceil(ms / 1_000)
 interface Policy {
   readonly label: string
   readonly bands: readonly BandDecision[]
-  /** The value of RateLimit-Policy: all bands but shadow bands, which clients must not notice. */
+  /** The value of RateLimit-Policy. */
   readonly policies: string
   /** The start of RateLimit, such as `"api.100-per-1m";r=`. */
   readonly prefix: string
@@ -23,20 +21,23 @@ interface Policy {
 
 /** Bounds the cache of policies, for applications that keep creating rules. */
 const maxPolicies = 1_000
+/** Bounds the search for the policy of a decision, for rules whose limits depend on the request. */
+const maxPoliciesPerRule = 16
 
 /**
- * Writes the rate limit headers of decisions. RateLimit follows draft 10 of the IETF. In one response, the `t` of RateLimit,
- * X-RateLimit-Reset and Retry-After name the same time: when a rejected request may be retried, or otherwise when the bucket
- * is full or its window ends.
+ * Writes the rate limit headers of decisions. In one response, the `t` of RateLimit, X-RateLimit-Reset and Retry-After name the
+ * same time: when a rejected request may be retried, or otherwise when the bucket is full or its window ends.
  */
 export class RateLimitHeaders {
   readonly #choice: HeaderChoice
+  readonly #dialects: Dialects
   /** By rule ID. Rules are few and requests are many. */
   readonly #policies = new Map<string, Policy[]>()
   #policyCount = 0
 
   constructor(choice: HeaderChoice) {
     this.#choice = choice
+    this.#dialects = dialectsOf(choice)
   }
 
   of(decision: Decision, nowMs: number): Record<string, string> {
@@ -62,6 +63,20 @@ export class RateLimitHeaders {
     const seconds = secondsUp(waitMs ?? Math.max(0, resetAt - Math.ceil(nowMs)))
     const rateLimit = `${prefix}${remaining};t=${seconds}`
     if (this.#choice === 'standard') return { 'RateLimit-Policy': policies, RateLimit: rateLimit }
+    if (this.#choice !== 'both') {
+      const { draft, legacy } = this.#dialects
+      const values = { policies, limit, remaining, seconds }
+      return {
+        ...(draft === 'standard' && { 'RateLimit-Policy': policies, RateLimit: rateLimit }),
+        ...(draft === 'draft-6' && draft6(values)),
+        ...(draft === 'draft-7' && draft7(values)),
+        ...(legacy !== undefined && {
+          'X-RateLimit-Limit': limit,
+          'X-RateLimit-Remaining': remaining,
+          'X-RateLimit-Reset': legacy === 'legacy' ? reset : String(seconds),
+        }),
+      }
+    }
     return {
       'RateLimit-Policy': policies,
       RateLimit: rateLimit,
@@ -77,9 +92,10 @@ export class RateLimitHeaders {
     const policy: Policy = {
       label,
       bands,
+      // Clients must not notice shadow bands.
       policies: bands
         .filter(({ shadow }) => !shadow)
-        .map((one) => `${quoted(policyName(one.ruleId, one.label))};q=${one.limit};${unitOf(one)}`)
+        .map(this.#dialects.draft === 'standard' ? namedPolicy : unnamedPolicy)
         .join(', '),
       prefix: `${quoted(policyName(ruleId, label))};r=`,
       limit: String(limit),
@@ -88,14 +104,17 @@ export class RateLimitHeaders {
       this.#policies.clear()
       this.#policyCount = 1
     }
-    this.#policies.set(ruleId, [...(this.#policies.get(ruleId) ?? []), policy])
+    const known = this.#policies.get(ruleId) ?? []
+    this.#policies.set(ruleId, [policy, ...known.slice(0, maxPoliciesPerRule - 1)])
     return policy
   }
 }
 
-/** A limit of requests in progress has no window. */
-const unitOf = ({ windowMs }: BandDecision): string =>
-  windowMs === 0 ? 'qu="concurrent-requests"' : `w=${secondsUp(windowMs)}`
+/** An item of RateLimit-Policy. A limit of requests in progress has no window. */
+function namedPolicy({ ruleId, label, limit, windowMs }: BandDecision): string {
+  const unit = windowMs === 0 ? 'qu="concurrent-requests"' : `w=${secondsUp(windowMs)}`
+  return `${quoted(policyName(ruleId, label))};q=${limit};${unit}`
+}
 
 function haveSamePolicy(some: readonly BandDecision[], others: readonly BandDecision[]): boolean {
   if (some.length !== others.length) return false
@@ -143,20 +162,23 @@ export function earlierHeaders(headers: Headers): EarlierHeaders {
  */
 export function mergeHeaders(headers: Headers, earlier: EarlierHeaders, isRejection: boolean): Headers {
   const policies = earlier.getHeader('ratelimit-policy')
-  const remaining = earlier.getHeader('x-ratelimit-remaining')
-  if (policies === undefined && remaining === undefined) return headers
+  if (policies === undefined && earlier.getHeader('x-ratelimit-remaining') === undefined) return headers
   const merged: Record<string, string> = { ...headers }
   if (typeof policies === 'string' && headers['RateLimit-Policy'] !== undefined)
     merged['RateLimit-Policy'] = `${policies}, ${headers['RateLimit-Policy']}`
   if (isRejection) return merged
   if (remainingIn(earlier.getHeader('ratelimit')) <= remainingIn(headers.RateLimit)) delete merged.RateLimit
-  if (numberOf(remaining) <= numberOf(headers['X-RateLimit-Remaining']))
-    for (const name of ['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset']) delete merged[name]
+  for (const prefix of ['X-RateLimit', 'RateLimit']) {
+    const remaining = numberOf(earlier.getHeader(`${prefix.toLowerCase()}-remaining`))
+    if (remaining <= numberOf(headers[`${prefix}-Remaining`]))
+      for (const name of ['Limit', 'Remaining', 'Reset']) delete merged[`${prefix}-${name}`]
+  }
   return merged
 }
 
-/** The `r` of a RateLimit header. */
-const remainingIn = (text: unknown): number => numberOf(/;r=(\d+);t=\d+$/.exec(String(text))?.[1])
+/** The `r` of a RateLimit header, which draft 7 calls `remaining`. */
+const remainingIn = (text: unknown): number =>
+  numberOf(/(?:;r=(\d+);t=\d+|remaining=(\d+), reset=\d+)$/.exec(String(text))?.slice(1).find(Boolean))
 
 /** A missing header does not restrict anything. */
 const numberOf = (text: unknown): number => (text === undefined ? Number.POSITIVE_INFINITY : Number(text))

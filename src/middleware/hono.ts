@@ -87,6 +87,9 @@ const lowerCase: Readonly<Record<string, string>> = {
   'X-RateLimit-Limit': 'x-ratelimit-limit',
   'X-RateLimit-Remaining': 'x-ratelimit-remaining',
   'X-RateLimit-Reset': 'x-ratelimit-reset',
+  'RateLimit-Limit': 'ratelimit-limit',
+  'RateLimit-Remaining': 'ratelimit-remaining',
+  'RateLimit-Reset': 'ratelimit-reset',
 }
 
 /** Sets the headers on the response of Node, because adding them to Hono's own response would copy it. */

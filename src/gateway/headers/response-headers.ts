@@ -7,6 +7,9 @@ import { connectionOptions, hopByHopHeaders } from './hop-by-hop.js'
 const limitHeaders: ReadonlySet<string> = new Set([
   'ratelimit',
   'ratelimit-policy',
+  'ratelimit-limit',
+  'ratelimit-remaining',
+  'ratelimit-reset',
   'x-ratelimit-limit',
   'x-ratelimit-remaining',
   'x-ratelimit-reset',

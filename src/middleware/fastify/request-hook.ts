@@ -117,6 +117,11 @@ export function setHeaders(
     reply.header('x-ratelimit-remaining', headers['X-RateLimit-Remaining'])
     reply.header('x-ratelimit-reset', headers['X-RateLimit-Reset'] as string)
   }
+  if (headers['RateLimit-Remaining'] !== undefined) {
+    reply.header('ratelimit-limit', headers['RateLimit-Limit'] as string)
+    reply.header('ratelimit-remaining', headers['RateLimit-Remaining'])
+    reply.header('ratelimit-reset', headers['RateLimit-Reset'] as string)
+  }
   if (!isRejection) return
   if (headers['Retry-After'] !== undefined) reply.header('retry-after', headers['Retry-After'])
   if (headers['Content-Type'] !== undefined) reply.header('content-type', headers['Content-Type'])

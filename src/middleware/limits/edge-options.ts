@@ -1,7 +1,6 @@
 import { maxCapacity } from '../../core/rule.js'
 import type { GuardOptions } from '../../http/guard-options.js'
-import { headerName, trustedProxies } from '../../http/option-kinds.js'
-import type { HeaderChoice } from '../../http/rate-limit-headers.js'
+import { headerChoice, headerName, trustedProxies } from '../../http/option-kinds.js'
 import { singleRuleKinds } from '../../rules/schema/rule-schema.js'
 import { configInvalid } from '../../validation/config-invalid.js'
 import { isObject } from '../../validation/fields.js'
@@ -28,9 +27,7 @@ const edgeKinds: Readonly<Record<Exclude<keyof GuardOptions, 'ruleSetId'>, Kind<
   excludePatterns: strings,
   userIdHeader: headerName,
   apiKeyHeader: headerName,
-  headers: codeValue<HeaderChoice>("false, 'standard', 'legacy' or 'both'", (value) =>
-    [false, 'standard', 'legacy', 'both'].includes(value as string | false),
-  ),
+  headers: headerChoice,
   key: callback,
   costs: callback,
   skip: callback,

@@ -5,7 +5,7 @@ import { memoryStore } from '../../../src/stores/memory/memory-store.js'
 import { manualClock } from '../../../src/testing/index.js'
 import { eventually } from '../../fixtures/eventually.js'
 import { type Adapter, adapters } from './adapters.js'
-import { type Bed, downStore, gateOf, type Question, startBed } from './test-app.js'
+import { type Bed, downStore, gateOf, limitsIn, type Question, startBed } from './test-app.js'
 
 const minute = { capacity: 1, window: '1m' } as const
 const clientIp = '127.0.0.1'
@@ -167,6 +167,26 @@ describe.each(adapters)('$name', (adapter) => {
     ])
     bed.application.status = 403
     expect([(await bed.ask()).status, (await bed.ask()).status]).toEqual([403, 429])
+  })
+
+  it('sends the headers of the chosen dialects', async () => {
+    const bed = await startBed(adapter, [{ ...minute, clock: manualClock(0), headers: ['draft-6', 'legacy-seconds'] }])
+    for (const status of [200, 429]) {
+      const answer = await bed.ask()
+      expect([answer.status, limitsIn(answer.headers)]).toEqual([
+        status,
+        {
+          'ratelimit-policy': '1;w=60',
+          'ratelimit-limit': '1',
+          'ratelimit-remaining': '0',
+          'ratelimit-reset': '60',
+          'x-ratelimit-limit': '1',
+          'x-ratelimit-remaining': '0',
+          'x-ratelimit-reset': '60',
+          ...(status === 429 && { 'retry-after': '60' }),
+        },
+      ])
+    }
   })
 
   it('sends the status and the message of the options', async () => {
