@@ -49,6 +49,24 @@ export type { Acquired } from './core/holds/keep-hold.js'
 export { jsonText, parseJson } from './core/json/source-text.js'
 export type { NamedResolver, NamedResolvers } from './core/keys/scope-key-resolver.js'
 export type { MatchedContext, RequestContext } from './core/request-context.js'
+export type {
+  OnExpire,
+  Reservation,
+  ReserveOptions,
+  SettledReservation,
+  SettleOptions,
+} from './core/reservations/reservation.js'
+export type {
+  ChargedCost,
+  ReservationRequest,
+  ReservationStorage,
+  ReservationTerms,
+  ReservedState,
+  ReserveOutcome,
+  Settlement,
+  SettlementRequest,
+  SettleOutcome,
+} from './core/reservations/reservation-storage.js'
 export type { AlgorithmName, Band, LimitScope, OnStoreFailure, Policy, Rule, RuleSet } from './core/rule.js'
 export type { CandidateControl } from './gate/candidates/candidate-control.js'
 export { createFluxGate } from './gate/create-flux-gate.js'
@@ -60,6 +78,7 @@ export {
   createLimiter,
   type Limiter,
   type LimiterOptions,
+  type LimiterReserveOptions,
   type RunResult,
   type WaitOptions,
 } from './gate/limiter/create-limiter.js'

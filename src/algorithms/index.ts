@@ -60,4 +60,5 @@ export function bandKind(kind: number): Pick<Band, 'algorithm' | 'refill'> {
 export const cellsOf = (band: Band): CellAlgorithm | undefined => entryOf(band).cells
 
 export type { CellAlgorithm } from './cells.js'
+export { ReservedBuckets, type TakenPermits } from './reservations/reserved-buckets.js'
 export { Rows }

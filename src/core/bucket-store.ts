@@ -3,6 +3,7 @@ import type { Ban } from './bans/ban.js'
 import type { FluxGateError } from './errors.js'
 import type { HoldId, HoldStorage } from './holds/hold-storage.js'
 import type { OverrideStorage } from './overrides/override-storage.js'
+import type { ReservationStorage } from './reservations/reservation-storage.js'
 import type { Band, OnStoreFailure, Policy } from './rule.js'
 import type { BreakerState } from './scheduling/circuit-breaker.js'
 
@@ -279,6 +280,8 @@ export interface BucketStore {
   readonly holds?: HoldStorage | undefined
   /** Set if the store supports forced and partial charges. */
   readonly variants?: ChargeVariants | undefined
+  /** Set if the store keeps reservations. */
+  readonly reservations?: ReservationStorage | undefined
   /** Set if the store caches rejections in this process. */
   readonly rejectionCache?: RejectionCache | undefined
   /** @deprecated Use `generations`. */

@@ -1,5 +1,6 @@
 import type { Decision } from './decision.js'
 import type { RequestContext } from './request-context.js'
+import type { Reservation, ReserveOptions, SettledReservation, SettleOptions } from './reservations/reservation.js'
 import type { Costs } from './rule.js'
 import type { Departure } from './waiting/waiting-room.js'
 
@@ -41,4 +42,10 @@ export interface Handler {
   release?(holdId: string): Promise<boolean>
   /** Optional: extends a hold by its `maxHold`, from now. Resolves to false if it has expired or was released. */
   renew?(holdId: string): Promise<boolean>
+  /** Optional: charges an estimate, which `settle` replaces by the actual cost. */
+  reserve?(context: RequestContext, options: ReserveOptions): Promise<Reservation>
+  /** Optional: replaces the estimate of a reservation by its actual cost, exactly once. */
+  settle?(id: string, actual?: SettleOptions): Promise<SettledReservation>
+  /** Optional: refunds a reservation completely. */
+  cancel?(id: string): Promise<SettledReservation>
 }

@@ -11,11 +11,12 @@ import { Warnings } from '../validation/warnings.js'
 import { checkOptions } from './check-options.js'
 import { readGateOptions } from './configured-options.js'
 import type { FluxGate } from './flux-gate.js'
-import { type Closable, Gate } from './gate.js'
+import { Gate } from './gate.js'
 import { announcedByStore } from './generations/announced-by-store.js'
 import { isRuleStore, openRules } from './open-rules.js'
 import { boundedStore, isStore, openStore } from './open-store.js'
 import type { FluxGateOptions } from './options.js'
+import type { Closable } from './parts.js'
 import { redisByAddress } from './redis-by-address.js'
 
 /**

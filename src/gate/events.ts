@@ -1,5 +1,5 @@
 import type { Decision } from '../core/decision.js'
-import { FluxGateError } from '../core/errors.js'
+import { FluxGateError, messageOf } from '../core/errors.js'
 import type { RequestContext } from '../core/request-context.js'
 
 /** Events of a gate with their payloads. */
@@ -63,3 +63,9 @@ export class GateListeners {
     }
   }
 }
+
+/** The error of a `reload` event. */
+export const asReloadError = (error: unknown): FluxGateError =>
+  error instanceof FluxGateError
+    ? error
+    : new FluxGateError('FLUXGATE_RULES_UNREADABLE', messageOf(error), { cause: error })

@@ -5,6 +5,12 @@ import type { ExplainOptions, Explanation } from '../core/explain/explanation.js
 import type { CheckOptions, Handler } from '../core/handler.js'
 import type { Acquired } from '../core/holds/keep-hold.js'
 import type { RequestContext } from '../core/request-context.js'
+import type {
+  Reservation,
+  ReserveOptions,
+  SettledReservation,
+  SettleOptions,
+} from '../core/reservations/reservation.js'
 import type { RuleSet } from '../core/rule.js'
 import type { MetricsFormat } from '../telemetry/exposition/exposition.js'
 import type { CollectedMetric } from '../telemetry/metrics.js'
@@ -61,6 +67,27 @@ export interface FluxGate extends Handler {
   renew(holdId: string): Promise<boolean>
   /** The number of holds that this process has taken and that are neither released nor expired. */
   readonly heldCount: number
+  /**
+   * Charges an estimate of the cost of a request, like a check, and keeps it until `settle` replaces it by the actual cost. A
+   * call with an `id` that is already known charges nothing and resolves to the first result.
+   *
+   * @throws FluxGateError `FLUXGATE_RESERVATION_UNSUPPORTED` if a rule that applies has LEAKY_BUCKET, CONCURRENCY or LEASED
+   * @example
+   * const { decision, id } = await gate.reserve({ apiKey }, { costs: { tokens: 4000 }, ttlMs: 60_000 })
+   * if (decision.allowed) await gate.settle(id, { costs: { tokens: 1234 } })
+   */
+  reserve(context: RequestContext, options: ReserveOptions): Promise<Reservation>
+  /**
+   * Replaces the estimate of a reservation by its actual cost. What was too much is refunded as of the time it was taken. What
+   * was too little is charged, even if the bucket goes into debt of at most its capacity. Further calls return the first result.
+   *
+   * @throws FluxGateError `FLUXGATE_RESERVATION_UNKNOWN` or `FLUXGATE_RESERVATION_EXPIRED`
+   */
+  settle(id: string, actual?: SettleOptions): Promise<SettledReservation>
+  /** Refunds a reservation completely. Rejects like `settle`. */
+  cancel(id: string): Promise<SettledReservation>
+  /** The number of reservations that this process has made and that are neither settled, canceled nor expired. */
+  readonly reservedCount: number
   /** Returns the current buckets of a key under a rule, by band. Charges nothing. */
   look(what: BucketSelector): Promise<readonly BandDecision[]>
   /** Resets the buckets of a key, of a rule (without `key`), or of a rule set (without `ruleId`). */

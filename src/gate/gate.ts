@@ -1,17 +1,22 @@
 import { type BucketStore, chargeOf } from '../core/bucket-store.js'
 import type { Clock } from '../core/clock.js'
 import type { OverrideStore } from '../core/contracts/override-store.js'
-import type { EditedRules, ReloadRequest, RuleSetProvider } from '../core/contracts/rule-set-provider.js'
-import type { RuleStore } from '../core/contracts/rule-store.js'
+import type { EditedRules, ReloadRequest } from '../core/contracts/rule-set-provider.js'
 import { checkKey } from '../core/decision/check-request.js'
 import { composeDecision } from '../core/decision/compose-decision.js'
 import type { JointCheck, JointDecision, JointOptions } from '../core/decision/joint/joint-check.js'
 import type { BandDecision, Decision } from '../core/decision.js'
-import { FluxGateError, messageOf } from '../core/errors.js'
+import { FluxGateError } from '../core/errors.js'
 import type { ExplainOptions, Explanation } from '../core/explain/explanation.js'
 import type { CheckOptions } from '../core/handler.js'
 import { type Acquired, keepHold } from '../core/holds/keep-hold.js'
 import type { RequestContext } from '../core/request-context.js'
+import type {
+  Reservation,
+  ReserveOptions,
+  SettledReservation,
+  SettleOptions,
+} from '../core/reservations/reservation.js'
 import type { RuleSet } from '../core/rule.js'
 import { defaultMaxConcurrentWaits, WaitingRoom } from '../core/waiting/waiting-room.js'
 import { StandaloneHandler } from '../handlers/standalone.js'
@@ -19,7 +24,6 @@ import { unknownRuleSet } from '../handlers/unknown-rule-set.js'
 import type { LoadedRules, ReloadResult } from '../rules/loaded-rules.js'
 import { chooseReload } from '../rules/reload/choose-reload.js'
 import { memoryStore } from '../stores/memory/memory-store.js'
-import type { DecisionObserver } from '../telemetry/decision-observer.js'
 import type { MetricsFormat } from '../telemetry/exposition/exposition.js'
 import type { GateMetrics } from '../telemetry/gate-metrics.js'
 import type { CollectedMetric } from '../telemetry/metrics.js'
@@ -28,36 +32,17 @@ import { type CandidateControl, candidateControl } from './candidates/candidate-
 import { CandidateHandler, refundCandidate } from './candidates/candidate-handler.js'
 import { Candidates, inForce } from './candidates/candidates.js'
 import { CurrentRules } from './current-rules.js'
-import { type GateEvents, type GateListener, GateListeners } from './events.js'
+import { asReloadError, type GateEvents, type GateListener, GateListeners } from './events.js'
 import type { BucketSelector, FluxGate } from './flux-gate.js'
 import { PendingResets } from './generations/pending-resets.js'
 import { requireGenerations } from './generations/require-generations.js'
 import { type GateHealth, healthOf } from './health/gate-health.js'
-import { StoreState } from './health/store-state.js'
+import { probeStore, StoreState } from './health/store-state.js'
 import { type Decider, ObservedHandler } from './observed-handler.js'
 import { canChange } from './open-rules.js'
 import type { FluxGateOptions } from './options.js'
 import { overrideStore } from './overrides/override-store.js'
-
-export interface Closable {
-  close(): Promise<void>
-}
-
-export interface GateParts {
-  readonly clock: Clock
-  readonly provider: RuleSetProvider
-  /** The last valid rules of the provider. */
-  readonly book: LoadedRules
-  readonly store: BucketStore
-  /** Resources that were opened for the gate and are closed with it. */
-  readonly opened: readonly Closable[]
-  /** Set if the rules can be edited. */
-  readonly ruleStore?: RuleStore | undefined
-  readonly observer?: DecisionObserver | undefined
-  readonly warnings: Warnings
-  /** Undefined if metrics are off. */
-  readonly metrics?: GateMetrics | undefined
-}
+import type { GateParts } from './parts.js'
 
 /** Implements `FluxGate`. Owns the rules, the store, the waiting room and the listeners. */
 export class Gate implements FluxGate {
@@ -224,6 +209,25 @@ export class Gate implements FluxGate {
     return this.#handler.heldCount
   }
 
+  async reserve(context: RequestContext, options: ReserveOptions): Promise<Reservation> {
+    this.#assertOpen()
+    return this.#observed.reserve(this.#handler, context, options)
+  }
+
+  async settle(id: string, actual?: SettleOptions): Promise<SettledReservation> {
+    this.#assertOpen()
+    return this.#handler.settle(id, actual)
+  }
+
+  async cancel(id: string): Promise<SettledReservation> {
+    this.#assertOpen()
+    return this.#handler.cancel(id)
+  }
+
+  get reservedCount(): number {
+    return this.#handler.reservedCount
+  }
+
   async look({ ruleSetId, ruleId, key }: BucketSelector): Promise<readonly BandDecision[]> {
     this.#assertOpen()
     const demands = this.#rules.choose(ruleSetId, ruleId).map(({ charge, isShadow }) => {
@@ -374,19 +378,4 @@ export class Gate implements FluxGate {
   }
 }
 
-/** Decisions need the bucket generations as well as the buckets. */
-async function probeStore(store: BucketStore): Promise<void> {
-  await store.availability?.probe?.()
-  if (store.generations?.isKnown !== false) return
-  throw new FluxGateError(
-    'FLUXGATE_STORE_FAILED',
-    'The bucket store is reachable, but its bucket generations have not been read yet.',
-  )
-}
-
 const closedError = (): FluxGateError => new FluxGateError('FLUXGATE_CLOSED', 'The gate is closed. Create a new one.')
-
-const asReloadError = (error: unknown): FluxGateError =>
-  error instanceof FluxGateError
-    ? error
-    : new FluxGateError('FLUXGATE_RULES_UNREADABLE', messageOf(error), { cause: error })

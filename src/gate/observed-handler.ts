@@ -1,7 +1,8 @@
 import type { JointCheck, JointDecision, JointOptions } from '../core/decision/joint/joint-check.js'
 import type { Decision } from '../core/decision.js'
-import type { CheckOptions } from '../core/handler.js'
+import type { CheckOptions, Handler } from '../core/handler.js'
 import type { RequestContext } from '../core/request-context.js'
+import type { Reservation, ReserveOptions } from '../core/reservations/reservation.js'
 import type { DecisionObserver } from '../telemetry/decision-observer.js'
 import type { GateListeners } from './events.js'
 
@@ -46,6 +47,18 @@ export class ObservedHandler implements Decider {
     }
     const decided = this.#handler.decideTogether(checks, options)
     return decided instanceof Promise ? decided.then(report) : report(decided)
+  }
+
+  /** Makes a reservation and reports its decision like that of a check. */
+  async reserve(
+    handler: Required<Pick<Handler, 'reserve'>>,
+    context: RequestContext,
+    options: ReserveOptions,
+  ): Promise<Reservation> {
+    const startedAt = performance.now()
+    const reservation = await handler.reserve(context, options)
+    this.#report(reservation.decision, context, false, startedAt)
+    return reservation
   }
 
   #report(decision: Decision, context: RequestContext, isPeek: boolean | undefined, startedAt: number): Decision {

@@ -15,7 +15,16 @@ import type { ExplainOptions, Explanation } from '../core/explain/explanation.js
 import type { CheckOptions, Handler } from '../core/handler.js'
 import { HoldingLimiter } from '../core/holds/holding-limiter.js'
 import type { RequestContext } from '../core/request-context.js'
-import type { Costs, OnStoreFailure } from '../core/rule.js'
+import { checkReserveOptions } from '../core/reservations/check-reservation.js'
+import type {
+  Reservation,
+  ReserveOptions,
+  SettledReservation,
+  SettleOptions,
+} from '../core/reservations/reservation.js'
+import type { ChargedCost } from '../core/reservations/reservation-storage.js'
+import { ReservingLimiter, reservedCosts } from '../core/reservations/reserving-limiter.js'
+import { type Costs, type OnStoreFailure, type Rule, requestCost } from '../core/rule.js'
 import type { WaitingRoom } from '../core/waiting/waiting-room.js'
 import { quoted } from '../validation/issues.js'
 import { nameHint } from '../validation/nearest.js'
@@ -76,6 +85,7 @@ export class StandaloneHandler implements Handler {
   readonly #options: StandaloneOptions
   readonly #limiter: RateLimiter
   readonly #holding: HoldingLimiter
+  readonly #reserving: ReservingLimiter
 
   constructor(options: StandaloneOptions) {
     const { store, room, clock, onStoreAnswer, onStoreError } = options
@@ -86,13 +96,10 @@ export class StandaloneHandler implements Handler {
       onStoreAnswer,
       onStoreError,
     })
-    this.#holding = new HoldingLimiter(this.#limiter, {
-      store,
-      localHolds: fallback.holds,
-      room,
-      clock,
-      groupOf: (ruleSetId, ruleId) => this.#planOf(ruleSetId ?? undefined)?.rules.get(ruleId)?.group,
-    })
+    const groupOf = (ruleSetId: string | null, ruleId: string) =>
+      this.#planOf(ruleSetId ?? undefined)?.rules.get(ruleId)?.group
+    this.#holding = new HoldingLimiter(this.#limiter, { store, localHolds: fallback.holds, room, clock, groupOf })
+    this.#reserving = new ReservingLimiter({ store, clock, fallback, groupOf, onStoreAnswer, onStoreError })
   }
 
   async check(context: RequestContext, options?: CheckOptions): Promise<Decision> {
@@ -109,8 +116,7 @@ export class StandaloneHandler implements Handler {
     const charges = plan.charges(checkContext(context), permits, costs)
     // A misspelt field shows as a missing one. Contexts of middleware have both.
     if (context.clientIp == null || context.path == null) this.#warnOfUnknownFields(context)
-    if (charges instanceof MissingKey)
-      return unmeteredDecision(false, 'MISSING_KEY', this.#now(), { ruleSetId, ruleId: charges.rule.id })
+    if (charges instanceof MissingKey) return this.#missingKey(plan, charges)
     if (charges.length === 0) return this.#notCovered('NO_RULE', ruleSetId)
     return (plan.takesHolds ? this.#holding : this.#limiter).decide(
       ruleSetId,
@@ -137,6 +143,35 @@ export class StandaloneHandler implements Handler {
     if (parts.every(({ charges }) => charges.length === 0))
       return notCovered(this.#notCovered('NO_RULE', ruleSetId), checks)
     return decideJointly(plan.takesHolds ? this.#holding : this.#limiter, ruleSetId, parts, options)
+  }
+
+  async reserve(context: RequestContext, options: ReserveOptions): Promise<Reservation> {
+    const terms = checkReserveOptions(options)
+    const plan = this.#planOf(options.ruleSetId)
+    const charges = plan === undefined ? [] : chargesOf(plan, context, options)
+    if (charges instanceof MissingKey) return { decision: this.#missingKey(plan as Plan, charges), id: terms.id }
+    const ruleSetId = plan?.ruleSet.id ?? options.ruleSetId ?? null
+    let reason: Reason = 'ALLOWED'
+    if (charges.length === 0) {
+      const decision = plan === undefined ? this.#noRuleSet(options.ruleSetId) : this.#notCovered('NO_RULE', ruleSetId)
+      if (!decision.allowed) return { decision, id: terms.id }
+      reason = decision.reason
+    }
+    const costs = charges.map(({ group }) => chargedCost(plan?.rules.get(group.ruleId)?.rule))
+    return this.#reserving.reserve({ ...terms, ruleSetId, reason, charges, costs, names: reservedCosts(options.costs) })
+  }
+
+  settle(id: string, actual?: SettleOptions): Promise<SettledReservation> {
+    return this.#reserving.settle(id, actual)
+  }
+
+  cancel(id: string): Promise<SettledReservation> {
+    return this.#reserving.cancel(id)
+  }
+
+  /** The number of reservations that this process has made and that are still open. */
+  get reservedCount(): number {
+    return this.#reserving.openCount
   }
 
   release(holdId: string): Promise<boolean> {
@@ -170,12 +205,10 @@ export class StandaloneHandler implements Handler {
     context: RequestContext,
     options: Pick<CheckOptions, 'ruleSetId' | 'permits' | 'costs'> = {},
   ): Promise<void> {
-    const given = options.permits === undefined ? undefined : checkPermits(options.permits)
     const plan = this.#planOf(options.ruleSetId)
-    if (plan === undefined) return
-    const { permits, costs } = checkCosts(options.costs ?? noCosts, given, plan.costs)
-    const charges = plan.charges(checkContext(context), permits, costs)
-    if (charges instanceof MissingKey) return
+    if (options.permits !== undefined) checkPermits(options.permits)
+    const charges = plan === undefined ? [] : chargesOf(plan, context, options)
+    if (charges instanceof MissingKey || charges.length === 0) return
     await this.#limiter.refund(charges.map(({ group, key, permits }) => ({ group, key, permits })))
   }
 
@@ -207,6 +240,10 @@ export class StandaloneHandler implements Handler {
         )
   }
 
+  #missingKey({ ruleSet }: Plan, { rule }: MissingKey): Decision {
+    return unmeteredDecision(false, 'MISSING_KEY', this.#now(), { ruleSetId: ruleSet.id, ruleId: rule.id })
+  }
+
   #notCovered(reason: Reason, ruleSetId: string | null): Decision {
     return unmeteredDecision(this.#options.missingRuleBehavior === 'ALLOW', reason, this.#now(), { ruleSetId })
   }
@@ -220,6 +257,19 @@ const notCovered = (decision: Decision, checks: readonly JointCheck[]): JointDec
   decision,
   parts: checks.map(() => ({ allowed: decision.allowed, band: null })),
 })
+
+/** The charges of a request whose speed does not matter. */
+function chargesOf(
+  plan: Plan,
+  context: RequestContext,
+  options: Pick<CheckOptions, 'permits' | 'costs'>,
+): readonly Charge[] | MissingKey {
+  const given = options.permits === undefined ? undefined : checkPermits(options.permits)
+  const { permits, costs } = checkCosts(options.costs ?? noCosts, given, plan.costs)
+  return plan.charges(checkContext(context), permits, costs)
+}
+
+const chargedCost = ({ cost = requestCost, permits = 1 }: Partial<Rule> = {}): ChargedCost => ({ name: cost, permits })
 
 function checkLimit(limit: number): number {
   if (Number.isInteger(limit) && limit >= 0) return limit

@@ -6,7 +6,9 @@ import { unmeteredDecision } from '../core/decision/unmetered-decision.js'
 import type { Decision } from '../core/decision.js'
 import { FluxGateError } from '../core/errors.js'
 import type { Hold, HoldStorage } from '../core/holds/hold-storage.js'
-import { type Band, maxWindowTicks, type OnStoreFailure } from '../core/rule.js'
+import type { ReservationRequest, ReservationStorage, SettleOutcome } from '../core/reservations/reservation-storage.js'
+import { decisionOf, type ReservationFallback } from '../core/reservations/reserving-limiter.js'
+import { type Band, type Costs, maxWindowTicks, type OnStoreFailure } from '../core/rule.js'
 import type { WaitingRoom } from '../core/waiting/waiting-room.js'
 
 export interface StoreFailurePolicyOptions {
@@ -26,7 +28,7 @@ export interface StoreFailurePolicyOptions {
 const retryAfterFailureMs = 1_000
 
 /** Decides requests while the store fails, by the `onStoreFailure` of their rules. */
-export class StoreFailurePolicy implements StoreFailureFallback {
+export class StoreFailurePolicy implements StoreFailureFallback, ReservationFallback {
   readonly #options: StoreFailurePolicyOptions
   readonly #local: RateLimiter
   readonly #shares = new WeakMap<BucketGroup, BucketGroup>()
@@ -43,28 +45,74 @@ export class StoreFailurePolicy implements StoreFailureFallback {
 
   /** A rule with DENY rejects the request. Otherwise rules with LOCAL are enforced in this process, and rules with ALLOW are skipped. */
   decide(ruleSetId: string | null, charges: readonly Charge[], options: DecideOptions, error: unknown): Decision {
-    const decision = this.#decide(ruleSetId, charges, options)
-    return error instanceof FluxGateError ? { ...decision, degradedCause: error.code } : decision
+    return withCause(this.#decide(ruleSetId, charges, options), error)
   }
 
   #decide(ruleSetId: string | null, charges: readonly Charge[], options: DecideOptions): Decision {
-    const { onStoreFailure = 'LOCAL' } = this.#options
-    const policyOf = ({ group }: Charge): OnStoreFailure => group.onStoreFailure ?? onStoreFailure
-    const details = { ruleSetId, degraded: true }
-    const now = this.#options.clock.now()
-    const denying = charges.find((charge) => !charge.shadow && policyOf(charge) === 'DENY')
-    if (denying !== undefined)
-      return unmeteredDecision(false, 'STORE_FAILURE', now, {
-        ...details,
-        ruleId: denying.group.ruleId,
-        retryAfterMs: retryAfterFailureMs,
-      })
-    const local = charges.filter((charge) => policyOf(charge) === 'LOCAL')
-    if (local.length === 0) return unmeteredDecision(true, 'STORE_FAILURE', now, details)
-    const localCharges = local.map((charge) => ({ ...charge, group: this.#shareOf(this.#groupOf(charge)) }))
+    const rejection = this.#rejectionOf(ruleSetId, charges)
+    if (rejection !== undefined) return rejection
+    const local = charges.filter((charge) => this.#policyOf(charge) === 'LOCAL')
+    if (local.length === 0)
+      return unmeteredDecision(true, 'STORE_FAILURE', this.#options.clock.now(), { ruleSetId, degraded: true })
+    const localCharges = local.map((charge) => this.#localCharge(charge))
     if (options.variant === undefined) return this.#local.decide(ruleSetId, localCharges, options) as Decision
     // Variants are charges of a single rule.
     return this.#local.decideVariant(ruleSetId, localCharges[0] as Charge, options.variant, options) as Decision
+  }
+
+  /** As `decide`. A reservation that is allowed is settled in this process. */
+  async reserve(request: ReservationRequest, error?: unknown): Promise<Decision> {
+    return withCause(await this.#reserve(request), error)
+  }
+
+  async #reserve(request: ReservationRequest): Promise<Decision> {
+    const { ruleSetId, charges, costs } = request
+    const rejection = this.#rejectionOf(ruleSetId, charges)
+    if (rejection !== undefined) return rejection
+    const isLocal = charges.map((charge) => this.#policyOf(charge) === 'LOCAL')
+    const outcome = await this.#localReservations().reserve({
+      ...request,
+      reason: 'STORE_FAILURE',
+      charges: charges.filter((_, i) => isLocal[i]).map((charge) => this.#localCharge(charge)),
+      costs: costs.filter((_, i) => isLocal[i]),
+    })
+    if (outcome !== 'FULL') return decisionOf(outcome, true)
+    return unmeteredDecision(false, 'STORE_FAILURE', this.#options.clock.now(), {
+      ...{ ruleSetId, degraded: true, retryAfterMs: retryAfterFailureMs },
+    })
+  }
+
+  has(id: string): boolean {
+    return this.#localReservations().has?.(id) ?? false
+  }
+
+  async settle(id: string, amounts: Costs | undefined): Promise<SettleOutcome | undefined> {
+    if (!this.has(id)) return undefined
+    return this.#localReservations().settle({ id, amounts, currentGroup: (group) => group })
+  }
+
+  #policyOf({ group }: Charge): OnStoreFailure {
+    return group.onStoreFailure ?? this.#options.onStoreFailure ?? 'LOCAL'
+  }
+
+  /** The rejection by a rule with DENY. */
+  #rejectionOf(ruleSetId: string | null, charges: readonly Charge[]): Decision | undefined {
+    const denying = charges.find((charge) => !charge.shadow && this.#policyOf(charge) === 'DENY')
+    if (denying === undefined) return undefined
+    return unmeteredDecision(false, 'STORE_FAILURE', this.#options.clock.now(), {
+      ruleSetId,
+      degraded: true,
+      ruleId: denying.group.ruleId,
+      retryAfterMs: retryAfterFailureMs,
+    })
+  }
+
+  #localCharge(charge: Charge): Charge {
+    return { ...charge, group: this.#shareOf(this.#groupOf(charge)) }
+  }
+
+  #localReservations(): ReservationStorage {
+    return this.#options.localStore.reservations as ReservationStorage
   }
 
   #localHolds(): HoldStorage {
@@ -95,6 +143,9 @@ export class StoreFailurePolicy implements StoreFailureFallback {
   }
 }
 
+const withCause = (decision: Decision, error: unknown): Decision =>
+  error instanceof FluxGateError ? { ...decision, degradedCause: error.code } : decision
+
 /** Reports charges whose group is that of an override in `applied`. */
 function reportingOverrides(store: BucketStore): BucketStore {
   const { chargeSync } = store
@@ -108,6 +159,7 @@ function reportingOverrides(store: BucketStore): BucketStore {
     }),
     holds: store.holds,
     variants: store.variants,
+    reservations: store.reservations,
     refund: (refunds) => store.refund(refunds),
     reset: (group, key) => store.reset(group, key),
     close: () => store.close(),

@@ -1,3 +1,4 @@
+import type { BucketStore } from '../../core/bucket-store.js'
 import type { Clock } from '../../core/clock.js'
 import { FluxGateError, isStoreFailure } from '../../core/errors.js'
 
@@ -122,3 +123,13 @@ export class StoreState {
 
 const isBreakerOpen = (error: unknown): boolean =>
   error instanceof FluxGateError && error.code === 'FLUXGATE_STORE_OPEN'
+
+/** Decisions need the bucket generations as well as the buckets. */
+export async function probeStore(store: BucketStore): Promise<void> {
+  await store.availability?.probe?.()
+  if (store.generations?.isKnown !== false) return
+  throw new FluxGateError(
+    'FLUXGATE_STORE_FAILED',
+    'The bucket store is reachable, but its bucket generations have not been read yet.',
+  )
+}

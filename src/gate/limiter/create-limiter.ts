@@ -8,7 +8,10 @@ import { FluxGateError } from '../../core/errors.js'
 import { HoldingLimiter } from '../../core/holds/holding-limiter.js'
 import { type Acquired, keepHold } from '../../core/holds/keep-hold.js'
 import { checkRange, longestWaitMs } from '../../core/range.js'
-import type { Rule } from '../../core/rule.js'
+import { checkReserveOptions } from '../../core/reservations/check-reservation.js'
+import type { Reservation, ReserveOptions, SettledReservation } from '../../core/reservations/reservation.js'
+import { ReservingLimiter, reservedCosts } from '../../core/reservations/reserving-limiter.js'
+import { type Rule, requestCost } from '../../core/rule.js'
 import {
   type Departure,
   defaultMaxConcurrentWaits,
@@ -49,6 +52,9 @@ export interface WaitOptions {
   /** Aborts the wait and refunds the permits. */
   readonly signal?: AbortSignal | undefined
 }
+
+/** Options of `Limiter.reserve`. */
+export type LimiterReserveOptions = Omit<ReserveOptions, 'ruleSetId' | 'costs'>
 
 /** A limiter for a single rule, addressed by key. `permits` defaults to 1 in all methods. */
 export interface Limiter {
@@ -93,6 +99,23 @@ export interface Limiter {
   release(holdId: string): Promise<boolean>
   /** Extends a hold by its `maxHold`, from now. Resolves to false if it has expired or was released. */
   renew(holdId: string): Promise<boolean>
+  /**
+   * Takes an estimate of permits, which `settle` replaces by the actual number. A call with an `id` that is already known takes
+   * nothing and resolves to the first result.
+   *
+   * @throws FluxGateError `FLUXGATE_RESERVATION_UNSUPPORTED` with LEAKY_BUCKET, CONCURRENCY or LEASED
+   * @example
+   * const { decision, id } = await limiter.reserve('team:7', { permits: 4000, ttlMs: 60_000 })
+   * if (decision.allowed) await limiter.settle(id, 1234)
+   */
+  reserve(key: string, options: LimiterReserveOptions): Promise<Reservation>
+  /**
+   * Replaces the estimate of a reservation by the actual number of permits; default the estimate. Further calls return the first
+   * result. Rejects with FLUXGATE_RESERVATION_UNKNOWN or FLUXGATE_RESERVATION_EXPIRED.
+   */
+  settle(id: string, permits?: number): Promise<SettledReservation>
+  /** Refunds a reservation completely. Rejects like `settle`. */
+  cancel(id: string): Promise<SettledReservation>
   /** Rejects pending `wait` calls, refunds their permits, and closes the store if the limiter opened it. */
   close(): Promise<void>
 }
@@ -102,6 +125,13 @@ export type RunResult<T> =
   | { readonly decision: Decision; readonly ran: true; readonly result: T }
   /** The request was rejected, and the function was not called. */
   | { readonly decision: Decision; readonly ran: false }
+
+const limiterOptions: readonly string[] = [
+  'permits',
+  'ttlMs',
+  'id',
+  'onExpire',
+] satisfies (keyof LimiterReserveOptions)[]
 
 const peeking: DecideOptions = Object.freeze({ peek: true })
 
@@ -143,6 +173,7 @@ export function createLimiter(options: LimiterOptions): Limiter {
   })
   const groupOf = () => buckets.charge.group
   const holding = new HoldingLimiter(rates, { store, localHolds: fallback.holds, room, clock, groupOf })
+  const reserving = new ReservingLimiter({ store, clock, scope: `${ruleSetId}\n${rule.id}`, fallback, groupOf })
   const { takesHolds } = buckets.charge.group
   const limiter = takesHolds ? holding : rates
   let closed = false
@@ -284,6 +315,21 @@ export function createLimiter(options: LimiterOptions): Limiter {
     async renew(holdId) {
       if (closed) throw limiterClosed()
       return holding.renew(holdId)
+    },
+    async reserve(key, options) {
+      if (!buckets.isOpen) await buckets.open()
+      const terms = checkReserveOptions(options, limiterOptions)
+      const charges = [chargeOf(key, options.permits ?? 1)]
+      const costs = [{ name: requestCost, permits: rule.permits }]
+      return reserving.reserve({ ...terms, ruleSetId, reason: 'ALLOWED', charges, costs, names: reservedCosts() })
+    },
+    async settle(id, permits) {
+      if (closed) throw limiterClosed()
+      return reserving.settle(id, { permits })
+    },
+    async cancel(id) {
+      if (closed) throw limiterClosed()
+      return reserving.cancel(id)
     },
     async close() {
       closed = true

@@ -8,6 +8,7 @@ import { MemoryBans } from './bans.js'
 import { Eviction, overflowKey } from './eviction.js'
 import type { MemoryStore } from './memory-store.js'
 import { MemoryOverrides } from './overrides.js'
+import { MemoryReservations } from './reservations.js'
 import { type RuleTable, RuleTables } from './rule-tables.js'
 import { memoryVariants } from './variants.js'
 
@@ -43,11 +44,13 @@ export class MemoryBuckets implements MemoryStore {
   }
   readonly #bans = new MemoryBans()
   readonly variants = memoryVariants(this)
+  readonly reservations: MemoryReservations
 
   constructor(maxKeys: number, clock: Clock) {
     this.#eviction = new Eviction(this.#tables, maxKeys)
     this.#clock = clock
     this.overrides = new MemoryOverrides(() => clock.now())
+    this.reservations = new MemoryReservations(this, clock)
   }
 
   get size(): number {
@@ -183,6 +186,13 @@ export class MemoryBuckets implements MemoryStore {
     return { table, slot: table.slotOf(storedKey) ?? this.#tables.add(table, storedKey), key: storedKey }
   }
 
+  /** The slot of a key; undefined if the key has none. */
+  findSlot(group: BucketGroup, key: string): Omit<OpenSlot, 'key'> | undefined {
+    const table = this.#tables.of(group)
+    const slot = table.slotOf(boundedKey(key))
+    return slot === undefined ? undefined : { table, slot }
+  }
+
   #addStep(): Step {
     const step = newStep()
     this.#steps.push(step)
@@ -295,6 +305,7 @@ export class MemoryBuckets implements MemoryStore {
   async close(): Promise<void> {
     this.#tables.clear()
     this.#bans.clear()
+    this.reservations.clear()
     this.#eviction.clear()
   }
 }

@@ -1,4 +1,4 @@
-import { createBuckets, Rows } from '../../algorithms/index.js'
+import { createBuckets, ReservedBuckets, Rows } from '../../algorithms/index.js'
 import type { Buckets, Step } from '../../core/algorithm.js'
 import type { BucketGroup } from '../../core/bucket-store.js'
 import type { HoldId } from '../../core/holds/hold-storage.js'
@@ -36,12 +36,28 @@ export class RuleTable {
     this.group = group
     this.bands = group.bands
     this.buckets = group.bands.map((band) => {
-      const name = JSON.stringify([band.label, band.algorithm, band.refill])
+      const name = nameOfBand(band)
       const buckets = this.#bucketsByBand.get(name) ?? createBuckets(band, this.#rows)
       this.#bucketsByBand.set(name, buckets)
       return buckets
     })
     return this
+  }
+
+  /** The buckets of the current bands, which keep reservations from now on. */
+  reserved(): readonly ReservedBuckets[] {
+    for (const [name, buckets] of this.#bucketsByBand)
+      if (!(buckets instanceof ReservedBuckets)) this.#bucketsByBand.set(name, new ReservedBuckets(buckets))
+    this.buckets = this.bands.map((band) => this.#bucketsByBand.get(nameOfBand(band)) as Buckets)
+    return this.buckets as readonly ReservedBuckets[]
+  }
+
+  /** The most open reservations that a bucket of the slot has. */
+  openReservations(slot: number, now: number): number {
+    let most = 0
+    for (const [i, buckets] of this.buckets.entries())
+      if (buckets instanceof ReservedBuckets) most = Math.max(most, buckets.openIn(slot, this.bands[i] as Band, now))
+    return most
   }
 
   slotOf(key: string): number | undefined {
@@ -115,6 +131,8 @@ export class RuleTable {
     })
   }
 }
+
+const nameOfBand = ({ label, algorithm, refill }: Band): string => JSON.stringify([label, algorithm, refill])
 
 /** The tables of all rules. A table exists as long as its rule has keys. */
 export class RuleTables {

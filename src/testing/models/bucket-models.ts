@@ -173,6 +173,7 @@ export function intervalModel(from?: WrittenInterval): Model {
     resetAt: (band, now) => reachedAt(sizes(band).capacity, band, now),
     isUnused: (band) => tokens >= sizes(band).capacity,
     copy: () => intervalModel(written),
+    level: () => tokens,
   }
 }
 

@@ -24,6 +24,8 @@ export interface Model {
   /** True if the bucket is equivalent to an unused one. */
   isUnused(band: Band, now: bigint): boolean
   copy(): Model
+  /** The permits in a bucket that refills in whole permits, negative in debt. Other models do not need it. */
+  level?(): bigint
 }
 
 export interface ModelResult {

@@ -6,6 +6,8 @@ import type { AlgorithmName, Band } from '../../core/rule.js'
 import { intervalModel, leakyModel, tokenModel } from './bucket-models.js'
 import { holdModel } from './hold-model.js'
 import type { Model, ModelResult } from './model.js'
+import { ReferenceReservations } from './reference-reservations.js'
+import { type ReservableModel, replayedTokenModel, reservableModel } from './reservation-models.js'
 import { fixedWindowModel, slidingCounterModel, slidingLogModel } from './window-models.js'
 
 const models: Record<AlgorithmName, () => Model> = {
@@ -17,7 +19,7 @@ const models: Record<AlgorithmName, () => Model> = {
   CONCURRENCY: holdModel,
 }
 
-const newModel = ({ algorithm }: Band): Model => models[algorithm]()
+const newModel = ({ algorithm, refill }: Band): Model => (refill === 'INTERVAL' ? intervalModel() : models[algorithm]())
 
 /** A bucket store that also reports which buckets are unused. */
 export interface ReferenceStore extends BucketStore {
@@ -25,15 +27,24 @@ export interface ReferenceStore extends BucketStore {
   spent(group: BucketGroup, key: string): boolean[]
 }
 
+interface ReferenceOptions {
+  readonly clock: Clock
+  /** True for models that keep reservations. They cannot wait, and their clock must not step back. */
+  readonly reserves?: boolean
+}
+
+const reservable = (band: Band): ReservableModel =>
+  band.algorithm === 'TOKEN_BUCKET' && band.refill === 'STEADY' ? replayedTokenModel() : reservableModel(newModel(band))
+
 /** A bucket store of the reference models, with which other stores are compared. It is slow, and its memory is unbounded. */
-export function referenceStore({ clock }: { clock: Clock }): ReferenceStore {
+export function referenceStore({ clock, reserves = false }: ReferenceOptions): ReferenceStore {
   const buckets = new Map<string, Model>()
   const name = (group: BucketGroup, band: Band, key: string): string =>
     JSON.stringify([group.ruleSetId, group.ruleId, group.generation, band.label, band.algorithm, band.refill, key])
 
   const model = (group: BucketGroup, band: Band, key: string, now: bigint): Model => {
     const id = name(group, band, key)
-    const bucket = buckets.get(id) ?? (band.refill === 'INTERVAL' ? intervalModel() : newModel(band))
+    const bucket = buckets.get(id) ?? (reserves ? reservable(band) : newModel(band))
     buckets.set(id, bucket)
     bucket.touch(band, now)
     return bucket
@@ -80,8 +91,16 @@ export function referenceStore({ clock }: { clock: Clock }): ReferenceStore {
     return { ...(await charge([{ ...given, permits: taken }], false)), taken }
   }
 
+  const reservations = new ReferenceReservations({
+    clock,
+    charge: (charges, peek) => charge(charges, peek),
+    modelOf: (group, band, key) => model(group, band, key, BigInt(ticks(clock))) as ReservableModel,
+    hasModel: (group, band, key) => buckets.has(name(group, band, key)),
+  })
+
   return {
     charge,
+    ...(reserves && { reservations }),
     variants: { charge: (given, variant) => (variant === 'FORCE' ? force(given) : takePart(given)) },
     async refund(refunds: readonly Refund[]) {
       const now = BigInt(ticks(clock))
