@@ -1,20 +1,24 @@
 /** Requests that leave while a gate delays them: all buckets end up as if those requests had never been made. */
 import { describe, expect, it, onTestFinished } from 'vitest'
+import type { BucketStore } from '../../../src/core/bucket-store.js'
+import { type Clock, systemClock } from '../../../src/core/clock.js'
 import { seededRandom } from '../../../src/core/seeded-random.js'
 import { createFluxGate } from '../../../src/gate/create-flux-gate.js'
 import type { FluxGate } from '../../../src/gate/flux-gate.js'
 import type { RuleInput } from '../../../src/rules/schema/input.js'
+import { redisStore } from '../../../src/stores/redis/redis-store.js'
 import { randomSeed } from '../../fixtures/random-seed.js'
+import { freshPrefix, sharedRedis } from '../../servers/shared-redis.js'
 import { dayMs, leaveAll, orders, settledState, stores, turn } from './held-requests.js'
 
-/** One or two permits per minute, so that nothing is refilled while a test runs. */
+/** One or two permits per day, or five per hour, so that nothing is refilled while a test runs. */
 const shared: RuleInput = {
   id: 'shared',
   algorithm: 'LEAKY_BUCKET',
   limitScope: 'GLOBAL',
   bands: [
-    { label: 'slow', capacity: 400, window: '400m' },
-    { label: 'fast', capacity: 400, window: '200m' },
+    { label: 'slow', capacity: 400, window: '366d' },
+    { label: 'fast', capacity: 400, window: '183d' },
   ],
 }
 const perUser: RuleInput = {
@@ -22,13 +26,22 @@ const perUser: RuleInput = {
   limitScope: 'USER_ID',
   onLimitExceed: 'WAIT_FOR_REFILL',
   maxWaitMs: dayMs,
-  bands: [{ capacity: 20, window: '20m' }],
+  bands: [{ capacity: 20, window: '4h' }],
 }
 const leasedRule: RuleInput = {
   id: 'leased',
   limitScope: 'GLOBAL',
   consistency: 'LEASED',
-  bands: [{ capacity: 10_000, window: '10000m' }],
+  bands: [{ capacity: 10_000, window: '366d' }],
+}
+
+/** Runs at a hundredth of real time. Otherwise leases would expire while a slow machine runs the test. */
+const startedAt = systemClock.now()
+const slowClock: Clock = { now: () => startedAt + (systemClock.now() - startedAt) / 100 }
+const withSlowClock = (): BucketStore => {
+  const store = redisStore(sharedRedis().uri, { prefix: freshPrefix(), timeoutMs: 10_000, clock: slowClock })
+  onTestFinished(() => store.close())
+  return store
 }
 
 const users = ['ann', 'bob', 'eve']
@@ -66,7 +79,7 @@ describe.each(Object.entries(stores))('100 requests delayed by a gate, store: %s
       const random = seededRandom(seed)
       const gate = await createFluxGate({
         rules: { id: 'api', rules },
-        store: create(),
+        store: rules.includes(leasedRule) ? withSlowClock() : create(),
         waitForRefill: { maxConcurrentWaits: 200 },
       })
       onTestFinished(() => gate.close())
