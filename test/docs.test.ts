@@ -61,7 +61,7 @@ beforeAll(() => {
   mkdirSync(join(project, 'node_modules'))
   symlinkSync(root, join(project, 'node_modules/fluxgate-js'))
   const frameworks = ['express', 'fastify', 'koa', 'hono', '@hono', '@nestjs', 'reflect-metadata']
-  for (const name of ['@types', 'vitest', 'ioredis', 'mongodb', 'prom-client', ...frameworks])
+  for (const name of ['@types', 'vitest', 'ioredis', 'mongodb', 'prom-client', '@opentelemetry', ...frameworks])
     symlinkSync(join(root, 'node_modules', name), join(project, 'node_modules', name))
   for (const page of new Set(programs.map((program) => program.page))) mkdirSync(directoryOf(page), { recursive: true })
   for (const { page, language, file, text } of blocks)

@@ -72,7 +72,7 @@ async function bundleForEdge(/** @type {string} */ dist) {
     treeshake,
     // Edge runtimes may have a `process` whose functions throw.
     transform: { define: { 'globalThis.process': 'undefined' } },
-    plugins: [replaceRedisStore],
+    plugins: [replaceForEdge],
   })
   const { output } = await build.write({ dir: join(dist, 'edge'), format: 'esm', chunkFileNames: '[name].js' })
   await build.close()
@@ -82,13 +82,23 @@ async function bundleForEdge(/** @type {string} */ dist) {
 }
 
 /** @type {import('rolldown').Plugin} */
-const replaceRedisStore = {
-  name: 'replace-redis-store',
+const replaceForEdge = {
+  name: 'replace-for-edge',
   resolveId: {
-    filter: { id: /redis-store-later\.js$/ },
+    filter: { id: /(?:redis-store-later|decision-reporter)\.js$/ },
     handler: (id, importer) =>
-      importer && join(dirname(importer), id.replace('redis-store-later.js', 'no-redis-store.js')),
+      importer &&
+      join(
+        dirname(importer),
+        id.replace(/[\w-]+\.js$/, (file) => edgeModules[file] ?? file),
+      ),
   },
+}
+
+/** What replaces modules for Node in the build for edge runtimes. @type {Readonly<Record<string, string>>} */
+const edgeModules = {
+  'redis-store-later.js': 'no-redis-store.js',
+  'decision-reporter.js': 'no-decision-reporter.js',
 }
 
 /** Dependencies that are included in the bundle of the command: opening their 600 files takes half of its startup time. */

@@ -1,12 +1,10 @@
 import type { StoreAvailability } from '../core/bucket-store.js'
-import { type Clock, systemClock } from '../core/clock.js'
+import { systemClock } from '../core/clock.js'
 import { messageOf } from '../core/errors.js'
 import { unknownResolvers } from '../core/keys/scope-key-resolver.js'
 import type { RuleRequirement } from '../rules/check-provided-rules.js'
 import { LoadedRules } from '../rules/loaded-rules.js'
 import { redisStore } from '../stores/redis/redis-store.js'
-import type { DecisionObserver } from '../telemetry/decision-observer.js'
-import type { GateMetrics } from '../telemetry/gate-metrics.js'
 import { Warnings } from '../validation/warnings.js'
 import { checkOptions } from './check-options.js'
 import { readGateOptions } from './configured-options.js'
@@ -18,6 +16,7 @@ import { boundedStore, isStore, openStore } from './open-store.js'
 import type { FluxGateOptions } from './options.js'
 import type { Closable } from './parts.js'
 import { redisByAddress } from './redis-by-address.js'
+import { type GivenObserver, openObserver } from './reporting/open-observer.js'
 
 /**
  * Creates a gate, which applies rules to requests. Resolves once the rules are loaded and the bucket store is connected. If the
@@ -33,15 +32,13 @@ import { redisByAddress } from './redis-by-address.js'
  */
 export const createFluxGate = (options: FluxGateOptions | string): Promise<FluxGate> => openGate(options)
 
-export interface GateHooks {
-  readonly observer?: DecisionObserver | undefined
+export interface GateHooks extends GivenObserver {
   /** Called if the store could not be reached in time. Default: emits a process warning. */
   readonly onUnreachable?: ((message: string) => void) | undefined
 }
 
 /** Creates a gate for a program with its own telemetry and log. */
 export async function openGate(input: FluxGateOptions | string, hooks: GateHooks = {}): Promise<FluxGate> {
-  const { observer } = hooks
   const options = await readGateOptions(checkOptions(typeof input === 'string' ? { config: input } : input))
   const clock = options.clock ?? systemClock
   const warnings = new Warnings(options.logger)
@@ -66,23 +63,17 @@ export async function openGate(input: FluxGateOptions | string, hooks: GateHooks
     if (store.availability?.isConnected === false) onUnreachable(unreachableMessage(store.availability))
     const bounded = boundedStore(store, { ...resilience, clock })
     const ruleStore = isRuleStore(rules) ? rules : undefined
-    const metrics = options.metrics === true && observer === undefined ? await openMetrics(clock) : undefined
-    if (metrics !== undefined) opened.push({ close: async () => metrics.close() })
-    const observing = observer ?? metrics?.recorder
-    const parts = { clock, provider, book, store: bounded, opened, observer: observing, warnings, metrics, ruleStore }
-    const gate = await Gate.open(options, parts)
+    const observing = await openObserver(options.metrics === true, clock, hooks)
+    opened.push(observing)
+    const { metrics, observer } = observing
+    const parts = { clock, provider, book, store: bounded, opened, observer, warnings, ruleStore }
+    const gate = await Gate.open(options, { ...parts, metrics: options.metrics === true ? metrics : undefined })
     metrics?.follow(gate)
     return gate
   } catch (error) {
     for (const one of opened) await one.close()
     throw error
   }
-}
-
-/** Loaded only if metrics are on. */
-async function openMetrics(clock: Clock): Promise<GateMetrics> {
-  const { GateMetrics } = await import('../telemetry/gate-metrics.js')
-  return new GateMetrics(clock)
 }
 
 const unreachableMessage = ({ unreachable }: StoreAvailability): string => {

@@ -11,6 +11,7 @@ import { type Answer, rawAnswer } from '../http/connections/raw-answer.js'
 import type { Guard } from '../http/guard.js'
 import type { AccessLog } from './access-log.js'
 import { ForwardedHeaders } from './headers/forwarded.js'
+import { traceContexts } from './headers/trace-context.js'
 import type { IsUntrusted } from './headers/untrusted-headers.js'
 import type { ClientRequest } from './proxy/client-request.js'
 import type { ActiveRoute, GatewayParts } from './proxy/gateway-parts.js'
@@ -65,6 +66,7 @@ export class Gateway {
       isUntrustedHeader: options.isUntrustedHeader,
       limits: options.requests,
       log: options.log,
+      traceContext: traceContexts(),
       findRoute: (request) => this.#findRoute(request),
       isDraining: () => this.#isDraining,
     }

@@ -2,15 +2,17 @@ import type { Config } from '../config/config.js'
 import { redisAddress } from '../config/store.js'
 import { systemClock } from '../core/clock.js'
 import { messageOf } from '../core/errors.js'
+import { openTelemetryApi } from '../core/tracing/open-telemetry.js'
 import type { FluxGate } from '../gate/flux-gate.js'
+import type { GivenObserver } from '../gate/reporting/open-observer.js'
 import { connectRedis } from '../redis/client/connect-redis.js'
 import { type CandidateReport, withShownKeys } from '../telemetry/candidates/report.js'
 import { SharedReports } from '../telemetry/candidates/shared-reports.js'
-import type { DecisionRecorder } from '../telemetry/decision-recorder.js'
 import { GateMetrics } from '../telemetry/gate-metrics.js'
 import { showKey } from '../telemetry/key-digest.js'
 import type { Logger } from '../telemetry/logger.js'
 import { type CollectedMetric, collectMetrics } from '../telemetry/metrics.js'
+import { activeTrace } from '../telemetry/open-telemetry/traced-observer.js'
 import type { SeriesQuery } from '../telemetry/series/decision-series.js'
 import { Outages } from '../telemetry/series/outages.js'
 import type { SeriesPart } from '../telemetry/series/report.js'
@@ -19,8 +21,8 @@ import { SharedStatistics } from '../telemetry/statistics/shared-statistics.js'
 import type { Statistics } from '../telemetry/statistics/statistics.js'
 
 export interface Telemetry {
-  /** The observer to pass to the gate. */
-  readonly recorder: DecisionRecorder
+  /** To pass to the gate. */
+  readonly observer: Required<GivenObserver>
   /** Statistics of this process or, with a Redis store, of all processes that share it. */
   readonly statistics: Statistics
   /** Counts the reloads of a gate, and logs failures and recoveries of its store. */
@@ -36,8 +38,9 @@ export interface Telemetry {
   close(): Promise<void>
 }
 
-export function openTelemetry({ server: { revealKeys }, store }: Config, log: Logger): Telemetry {
-  const metrics = new GateMetrics(systemClock)
+export function createTelemetry({ server: { revealKeys }, store }: Config, log: Logger): Telemetry {
+  const api = openTelemetryApi()
+  const metrics = new GateMetrics(systemClock, api && activeTrace(api))
   const { recorder } = metrics
   const local = new LocalStatistics({ recorder, clock: systemClock, showKey: showKey(revealKeys) })
   const shared =
@@ -52,6 +55,7 @@ export function openTelemetry({ server: { revealKeys }, store }: Config, log: Lo
             log.warn('shared statistics unavailable, showing this process only', { error: messageOf(error) }),
         })
       : undefined
+  const collect = async () => collectMetrics(await metrics.source())
   const outages = new Outages(systemClock)
   let followed: FluxGate | undefined
   const show = showKey(revealKeys)
@@ -65,7 +69,7 @@ export function openTelemetry({ server: { revealKeys }, store }: Config, log: Lo
         })
       : undefined
   return {
-    recorder,
+    observer: { observer: recorder, collectMetrics: collect },
     statistics: shared ?? local,
     follow(gate) {
       followed = gate
@@ -89,7 +93,7 @@ export function openTelemetry({ server: { revealKeys }, store }: Config, log: Lo
     },
     candidateReport: async (ruleSetId) => ownReport(ruleSetId),
     ...(sharedReports !== undefined && { sharedReport: (ruleSetId: string) => sharedReports.read(ruleSetId) }),
-    metrics: async () => collectMetrics(await metrics.source()),
+    metrics: collect,
     async close() {
       metrics.close()
       await shared?.close()

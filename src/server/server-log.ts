@@ -1,4 +1,4 @@
-import { traceIdOf } from '../core/matching/trace-id.js'
+import { traceIdOf } from '../core/tracing/trace-id.js'
 import type { Call } from './request/route.js'
 
 /** The log of the server: changes, failures, start and stop. Fields must not contain secrets. */

@@ -1,11 +1,12 @@
 import type { Clock } from '../core/clock.js'
 import type { Decision } from '../core/decision.js'
 import { FluxGateError } from '../core/errors.js'
-import { type SampledTrace, sampledTraceOf } from '../core/matching/trace-id.js'
 import type { RequestContext } from '../core/request-context.js'
+import { outcomeOf } from '../core/tracing/decision-event.js'
+import { type SampledTrace, sampledTraceOf } from '../core/tracing/trace-id.js'
 import type { DecisionObserver } from './decision-observer.js'
 import { DurationHistogram } from './duration-histogram.js'
-import { type CountedRule, RuleCounters, resultOf } from './rule-counters.js'
+import { type CountedRule, RuleCounters } from './rule-counters.js'
 import { DecisionSeries } from './series/decision-series.js'
 import {
   type DecisionCounts,
@@ -144,7 +145,7 @@ export class DecisionRecorder implements DecisionObserver {
     const trace = this.#traceOf(context)
     if (trace === undefined) return
     const at = Math.round(this.#clock.now())
-    counted.exemplars[resultOf(decision)] = { ...trace, value: 1, at }
+    counted.exemplars[outcomeOf(decision)] = { ...trace, value: 1, at }
     if (durationMs >= 0) this.durations.exemplify(durationMs, trace, at)
   }
 

@@ -1,4 +1,4 @@
-import type { SampledTrace } from '../core/matching/trace-id.js'
+import type { SampledTrace } from '../core/tracing/trace-id.js'
 import type { Exemplar } from './exemplar.js'
 
 /** Upper bounds in seconds, from an in-memory decision to one that reached its timeout. */

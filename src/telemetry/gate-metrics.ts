@@ -1,4 +1,6 @@
 import type { Clock } from '../core/clock.js'
+import type { RequestContext } from '../core/request-context.js'
+import type { SampledTrace } from '../core/tracing/trace-id.js'
 import { DecisionRecorder } from './decision-recorder.js'
 import { type MetricsSource, metricFamilies } from './metrics.js'
 
@@ -27,8 +29,9 @@ export class GateMetrics {
   readonly #timer: NodeJS.Timeout
   #gate: MeteredGate | undefined
 
-  constructor(clock: Clock) {
-    this.recorder = new DecisionRecorder(clock)
+  /** `traceOf` returns the sampled trace of a decision; default the one that the request's headers name. */
+  constructor(clock: Clock, traceOf?: (context: RequestContext) => SampledTrace | undefined) {
+    this.recorder = new DecisionRecorder(clock, Math.random, traceOf)
     this.#timer = setInterval(() => this.recorder.secondPassed(), 1_000).unref()
   }
 

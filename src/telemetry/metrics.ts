@@ -2,9 +2,10 @@
  * The metrics and their current samples. No client library is used: decisions increment plain numbers, and samples are
  * collected for each scrape. Label values are rule ids and constants, never values chosen by clients.
  */
+import type { Outcome } from '../core/tracing/decision-event.js'
 import { type DurationHistogram, durationBounds } from './duration-histogram.js'
 import type { Exemplar } from './exemplar.js'
-import { type DecisionResult, otherRules, type RuleCounters } from './rule-counters.js'
+import { otherRules, type RuleCounters } from './rule-counters.js'
 
 /** The description of a metric. */
 export interface MetricFamily {
@@ -132,12 +133,7 @@ const samplesOf: { readonly [Name in MetricName]: (source: MetricsSource) => rea
     counters.counted().flatMap(({ ruleSetId, ruleId, allowed, denied, shadowDenied, delayed, exemplars }) => {
       const results = { allowed, denied, shadow_denied: shadowDenied, delayed }
       return Object.entries(results).map(
-        ([result, value]): Sample => [
-          '',
-          [ruleSetId ?? '', ruleId ?? '', result],
-          value,
-          exemplars[result as DecisionResult],
-        ],
+        ([result, value]): Sample => ['', [ruleSetId ?? '', ruleId ?? '', result], value, exemplars[result as Outcome]],
       )
     }),
   fluxgate_decision_duration_seconds({ durations }) {

@@ -1,4 +1,5 @@
 import type { Decision } from '../core/decision.js'
+import type { Outcome } from '../core/tracing/decision-event.js'
 import { DurationHistogram } from './duration-histogram.js'
 import type { Exemplar } from './exemplar.js'
 import type { DecisionCounts, RuleCounts } from './statistics/statistics.js'
@@ -9,12 +10,9 @@ export interface CountedRule extends RuleCounts {
   readonly degraded: number
   /** The durations of the timed decisions. */
   readonly durations: DurationHistogram
-  /** The latest decisions with a sampled trace, by result. */
-  readonly exemplars: Partial<Record<DecisionResult, Exemplar>>
+  /** The latest decisions with a sampled trace, by outcome. */
+  readonly exemplars: Partial<Record<Outcome, Exemplar>>
 }
-
-/** The result of a decision, as counted. */
-export type DecisionResult = 'allowed' | 'delayed' | 'denied'
 
 interface Row extends CountedRule {
   allowed: number
@@ -25,10 +23,6 @@ interface Row extends CountedRule {
   /** The next row with the same rule id in another rule set. */
   next: Row | undefined
 }
-
-/** The result of a decision. */
-export const resultOf = ({ allowed, delayMs }: Decision): DecisionResult =>
-  allowed ? (delayMs > 0 ? 'delayed' : 'allowed') : 'denied'
 
 /** Bounds the memory of a long-running process whose rules change often. */
 const maxRows = 5_000

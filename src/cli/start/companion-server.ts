@@ -4,13 +4,13 @@ import type { FluxGate } from '../../gate/flux-gate.js'
 import type { FluxGateServer } from '../../program/create-server.js'
 import { openLog } from '../../program/log.js'
 import type { ServedParts } from '../../program/server.js'
-import { openTelemetry, type Telemetry } from '../../program/telemetry.js'
+import { createTelemetry, type Telemetry } from '../../program/telemetry.js'
 import { type ListenAddress, type Listening, listenOn } from './listen.js'
 
 export interface CompanionServer {
   /** The full API, or only metrics and health. */
   readonly serves: 'API' | 'METRICS'
-  readonly observer: Telemetry['recorder']
+  readonly observer: Telemetry['observer']
   /** Resolves with the URL, or with the reason why the port is unavailable. Rejects if the configuration forbids the address. */
   start(gate: FluxGate, rules: RuleStore | undefined): Promise<Listening>
   close(): Promise<void>
@@ -29,11 +29,11 @@ export function companionServer(
   { serves, serverOf, address, drainTimeout }: CompanionOptions,
 ): CompanionServer {
   const log = openLog(config)
-  const telemetry = openTelemetry(config, log)
+  const telemetry = createTelemetry(config, log)
   let closeServer: (() => Promise<void>) | undefined
   return {
     serves,
-    observer: telemetry.recorder,
+    observer: telemetry.observer,
     start(gate, rules) {
       telemetry.follow(gate)
       const server = serverOf(config, { gate, rules, telemetry, log })

@@ -20,7 +20,13 @@ import { listen, urlOf } from './listen.js'
 import { readConfig, type StartOptions } from './options.js'
 import type { StartReport } from './report.js'
 import { failToStart } from './signals.js'
-import { countRules, rulesLabel, separateBucketsWarning, unlimitedRoutesWarning } from './summary.js'
+import {
+  countRules,
+  openTelemetryWarning,
+  rulesLabel,
+  separateBucketsWarning,
+  unlimitedRoutesWarning,
+} from './summary.js'
 
 export interface GatewayStart {
   readonly config: Config
@@ -65,6 +71,7 @@ export async function startGateway(plan: GatewayStart): Promise<void> {
       ...(plan.warnings ?? []),
       ...unlimitedRoutesWarning(running, config),
       ...separateBucketsWarning(config, plan.workers),
+      ...openTelemetryWarning(),
     ],
     hints: await plan.hints(gate.ruleSets),
   })
@@ -104,7 +111,7 @@ async function open(plan: GatewayStart): Promise<Opened> {
       rules: starting?.provider ?? rules,
       routes,
       log: accessLog?.log,
-      observer: companion?.observer,
+      ...companion?.observer,
       logger: openLog(config),
       onUnreachable: (message) => report.warning(message),
     })

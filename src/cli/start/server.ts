@@ -5,7 +5,7 @@ import { openGate } from '../../gate/create-flux-gate.js'
 import { openLog } from '../../program/log.js'
 import { configuredRules } from '../../program/rules.js'
 import { serverOf } from '../../program/server.js'
-import { openTelemetry } from '../../program/telemetry.js'
+import { createTelemetry } from '../../program/telemetry.js'
 import { initialRules, shareRules } from '../../program/workers/initial-rules.js'
 import { isWorker } from '../../program/workers/workers.js'
 import { fileRuleStore } from '../../rules/file/file-rule-store.js'
@@ -13,7 +13,7 @@ import { listenOn } from './listen.js'
 import type { StartOptions } from './options.js'
 import type { StartReport } from './report.js'
 import { failToStart } from './signals.js'
-import { countRules, rulesLabel, separateBucketsWarning } from './summary.js'
+import { countRules, openTelemetryWarning, rulesLabel, separateBucketsWarning } from './summary.js'
 
 export interface ServerStart {
   readonly config: Config
@@ -27,10 +27,10 @@ export interface ServerStart {
 /** Starts the server without a gateway, reports its URL, and follows changes of the rules. */
 export async function startServer({ config, options, report, workers, onStart }: ServerStart): Promise<void> {
   const log = openLog(config)
-  const telemetry = openTelemetry(config, log)
+  const telemetry = createTelemetry(config, log)
   const rules = configuredRules(config, options.rules) ?? fileRuleStore(config.rules.path)
   const shown = rulesLabel(options, config, rules.source)
-  const hooks = { observer: telemetry.recorder, onUnreachable: (message: string) => log.warn(message) }
+  const hooks = { ...telemetry.observer, onUnreachable: (message: string) => log.warn(message) }
   const starting = isWorker() ? initialRules(rules) : undefined
   const used = starting?.provider ?? rules
   const gate = await openGate({ ...gateOptions(config), rules: used, logger: log }, hooks).catch(
@@ -77,7 +77,7 @@ export async function startServer({ config, options, report, workers, onStart }:
     config: null,
     routeCount: 0,
     workers,
-    warnings: separateBucketsWarning(config, workers),
+    warnings: [...separateBucketsWarning(config, workers), ...openTelemetryWarning()],
     hints: null,
   })
 }

@@ -1,6 +1,7 @@
 /** The parts of the start report: the rules in use and warnings about limits. */
 import type { Config } from '../../config/config.js'
 import type { RuleSet } from '../../core/rule.js'
+import { isOpenTelemetryMissing } from '../../core/tracing/open-telemetry.js'
 import type { RunningGateway } from '../../program/gateway/create-gateway.js'
 import { displayPath } from '../output/output.js'
 import type { StartOptions } from './options.js'
@@ -32,4 +33,12 @@ export function unlimitedRoutesWarning(
 export function separateBucketsWarning({ store }: Config, workers: number): string[] {
   if (workers === 1 || store.type !== 'memory') return []
   return [`buckets are in memory, so each of the ${workers} workers enforces its own limits. Use Redis to share them.`]
+}
+
+/** Warns if an OpenTelemetry SDK was loaded with `--import`, but its API cannot be loaded from this package. */
+export function openTelemetryWarning(): string[] {
+  if (!isOpenTelemetryMissing()) return []
+  return [
+    'an OpenTelemetry SDK is loaded, but decisions are not reported to it: @opentelemetry/api is not installed beside fluxgate-js.',
+  ]
 }

@@ -7,5 +7,6 @@ export const builtinModule = <Name extends keyof NodeModules>(name: Name): NodeM
 
 interface NodeModules {
   readonly 'node:crypto': typeof import('node:crypto')
+  readonly 'node:module': typeof import('node:module')
   readonly 'node:util': typeof import('node:util')
 }

@@ -29,6 +29,7 @@ import { object } from '../../validation/structures.js'
 import { requireGenerations } from '../generations/require-generations.js'
 import { boundedStore, isStore, openStore } from '../open-store.js'
 import { sharedRedisStoreLater } from '../redis-store-later.js'
+import { decisionReporter } from '../reporting/decision-reporter.js'
 import { type ConsumeOptions, checkConsumeOptions } from './consume-options.js'
 import { type LimiterOverrides, limiterOverrides } from './limiter-overrides.js'
 import { RuleBuckets, ruleSetId } from './rule-buckets.js'
@@ -175,7 +176,9 @@ export function createLimiter(options: LimiterOptions): Limiter {
   const holding = new HoldingLimiter(rates, { store, localHolds: fallback.holds, room, clock, groupOf })
   const reserving = new ReservingLimiter({ store, clock, scope: `${ruleSetId}\n${rule.id}`, fallback, groupOf })
   const { takesHolds } = buckets.charge.group
-  const limiter = takesHolds ? holding : rates
+  const reporter = decisionReporter()
+  const limiter = reporter?.limiter(takesHolds ? holding : rates) ?? (takesHolds ? holding : rates)
+  const variants = reporter?.variants(rates) ?? rates
   let closed = false
 
   /** Validates the arguments. Returns the permits to take. */
@@ -203,7 +206,9 @@ export function createLimiter(options: LimiterOptions): Limiter {
     if (variant === 'PARTIAL' && buckets.charge.group.ban !== undefined) throw notForBans()
     const charge = chargeOf(key, options.permits ?? 1, options.bands)
     if (charge.permits === 0) return limiter.decide(ruleSetId, [charge], peeking)
-    return variant === undefined ? limiter.decide(ruleSetId, [charge]) : rates.decideVariant(ruleSetId, charge, variant)
+    return variant === undefined
+      ? limiter.decide(ruleSetId, [charge])
+      : variants.decideVariant(ruleSetId, charge, variant)
   }
 
   const decide = (key: string, permits: number): Decision | Promise<Decision> =>

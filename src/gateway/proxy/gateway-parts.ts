@@ -4,6 +4,7 @@ import type { Answer } from '../../http/connections/raw-answer.js'
 import type { Guard } from '../../http/guard.js'
 import type { AccessLog } from '../access-log.js'
 import type { ForwardedHeaders } from '../headers/forwarded.js'
+import type { TraceContext } from '../headers/trace-context.js'
 import type { IsUntrusted } from '../headers/untrusted-headers.js'
 import type { Route } from '../routes/route.js'
 import type { UpstreamPool } from '../upstream/pool.js'
@@ -24,6 +25,8 @@ export interface GatewayParts {
   readonly isUntrustedHeader: IsUntrusted
   readonly limits: RequestLimits
   readonly log: AccessLog | undefined
+  /** Returns the trace context of the request that is being handled. Undefined without an OpenTelemetry SDK. */
+  readonly traceContext: (() => TraceContext) | undefined
   /** The first route that matches; or an error response. */
   findRoute(request: ClientRequest): ActiveRoute | Answer
   /** True if connections must be closed after the current response. */

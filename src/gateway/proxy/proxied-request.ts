@@ -20,6 +20,7 @@ export class ProxiedRequest implements Exchange {
   readonly body: ClientBody | undefined
   path = ''
   headers: readonly string[] = []
+  trace: Exchange['trace']
   readonly #parts: GatewayParts
   readonly #context: ProxyContext
   readonly #message: IncomingMessage

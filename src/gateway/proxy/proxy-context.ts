@@ -1,10 +1,11 @@
 import type { IncomingMessage } from 'node:http'
 import { ipIdentity } from '../../core/keys/ip-address.js'
-import { traceIdOf } from '../../core/matching/trace-id.js'
+import { traceIdOf } from '../../core/tracing/trace-id.js'
 import type { Answer } from '../../http/connections/raw-answer.js'
 import { type AccessEntry, loggedDecision, loggedPath } from '../access-log.js'
 import { upstreamHeaders, upstreamPath } from '../headers/request-head.js'
 import { relayedHeaders } from '../headers/response-headers.js'
+import type { TraceContext } from '../headers/trace-context.js'
 import type { Route } from '../routes/route.js'
 import type { Exchange } from '../upstream/exchange.js'
 import type { ResponseHead } from '../upstream/response-head.js'
@@ -19,6 +20,9 @@ export interface RouteMatch extends ActiveRoute {
   readonly request: ClientRequest
   readonly target: RequestTarget
 }
+
+/** An exchange whose upstream part is not known before its route. */
+type ForwardedExchange = Exchange & { path: string; headers: readonly string[]; trace: TraceContext | undefined }
 
 const noHeaders: Readonly<Record<string, string>> = Object.freeze({})
 
@@ -74,10 +78,12 @@ export class ProxyContext {
   }
 
   /** Sends an admitted request upstream, with the path and headers of its route. */
-  forward(exchange: Exchange & { path: string; headers: readonly string[] }, match: RouteMatch): UpstreamRequest {
+  forward(exchange: ForwardedExchange, match: RouteMatch): UpstreamRequest {
     const { route, target, pool } = match
+    const trace = this.#parts.traceContext?.()
     exchange.path = upstreamPath(route, target)
-    exchange.headers = upstreamHeaders(this.#parts, this.#message, route, target)
+    exchange.headers = upstreamHeaders(this.#parts, this.#message, route, target, trace)
+    exchange.trace = trace
     return pool.request(exchange)
   }
 

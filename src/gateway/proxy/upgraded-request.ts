@@ -18,6 +18,7 @@ export class UpgradedRequest implements Exchange {
   readonly needsNodeTransport = false
   path = ''
   headers: readonly string[] = []
+  trace: Exchange['trace']
   readonly #message: IncomingMessage
   readonly #context: ProxyContext
   readonly #socket: Duplex

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { Duplex, Readable } from 'node:stream'
+import type { TraceContext } from '../headers/trace-context.js'
 import type { ResponseHead } from './response-head.js'
 
 export interface UpstreamTimeouts {
@@ -41,6 +42,8 @@ export interface Exchange {
   readonly path: string
   /** Flat list of names and values, without those that frame the message or manage the connection. */
   readonly headers: readonly string[]
+  /** Undefined without an OpenTelemetry SDK. */
+  readonly trace: TraceContext | undefined
   readonly body: UpstreamBody | undefined
   readonly isUpgrade: boolean
   /** True if the request is idempotent and has no body, so that it may use another connection if it was not sent. */

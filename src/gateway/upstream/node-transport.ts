@@ -1,4 +1,4 @@
-import { type ClientRequest, type IncomingMessage, request as nodeRequest } from 'node:http'
+import { ClientRequest, type IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
 import { messageOf } from '../../core/errors.js'
@@ -61,7 +61,8 @@ export class NodeTransport implements Transport {
     const framing = body?.length === undefined ? ['Transfer-Encoding', 'chunked'] : []
     const expectation = body?.message.headers.expect === undefined ? [] : ['Expect', '100-continue']
     try {
-      const request = nodeRequest({
+      // Not `request` of node:http: the OpenTelemetry instrumentation replaces it by one that does not support lists of headers.
+      const request = new ClientRequest({
         createConnection: () => this.#socket as Socket,
         method: exchange.method,
         path: exchange.path,

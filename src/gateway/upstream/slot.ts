@@ -4,6 +4,7 @@ import { NodeTransport } from './node-transport.js'
 import { drainBeforeFailing, openSocket } from './open-socket.js'
 import { type Origin, originKey } from './origin.js'
 import { maxHeadSize } from './response-head.js'
+import { tracedDispatch } from './traced-dispatch.js'
 import { UndiciTransport } from './undici-transport.js'
 import type { UpstreamRequest } from './upstream-request.js'
 
@@ -75,6 +76,12 @@ export class Slot {
       return
     }
     const transport = new UndiciTransport(request, this)
+    const { trace } = request.exchange
+    if (trace === undefined) this.#dispatch(transport)
+    else trace.run(() => tracedDispatch(trace.fields, () => this.#dispatch(transport)))
+  }
+
+  #dispatch(transport: UndiciTransport): void {
     this.#client.dispatch(transport.dispatchOptions(this.#origin.hostname), transport)
   }
 

@@ -51,6 +51,7 @@ const send = (pool: UpstreamPool, method: string, path: string): Promise<number 
     const exchange: Exchange = {
       method,
       path,
+      trace: undefined,
       headers: ['Host', 'a'],
       body: undefined,
       isUpgrade: false,

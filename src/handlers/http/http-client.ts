@@ -21,6 +21,8 @@ export interface HttpClientOptions {
   /** TLS options for `https://`, such as `ca`, `cert` and `key`. */
   readonly tls?: ConnectionOptions | undefined
   readonly clock: Clock
+  /** Returns headers that continue the active trace. */
+  readonly traceHeaders?: (() => Readonly<Record<string, string>> | undefined) | undefined
 }
 
 export interface HttpReply {
@@ -46,10 +48,12 @@ export class HttpClient {
   readonly #timeoutMs: number
   readonly #deadlines: Deadlines
   readonly #connectTimeoutMs: number
+  readonly #traceHeaders: HttpClientOptions['traceHeaders']
   /** The wait for the first connection, from the first call on. */
   #opening: Hold | undefined
 
-  constructor({ url, token, timeoutMs, connectTimeoutMs, connections, tls, clock }: HttpClientOptions) {
+  constructor(options: HttpClientOptions) {
+    const { url, token, timeoutMs, connectTimeoutMs, connections, tls, clock } = options
     const { protocol, hostname, host, port, pathname } = parseUrl(url)
     const isTls = protocol === 'https:'
     this.origin = `${protocol}//${host}`
@@ -66,6 +70,7 @@ export class HttpClient {
     }
     this.#timeoutMs = timeoutMs
     this.#connectTimeoutMs = connectTimeoutMs
+    this.#traceHeaders = options.traceHeaders
     this.#deadlines = new Deadlines(timeoutMs, clock)
   }
 
@@ -91,7 +96,7 @@ export class HttpClient {
   /** The deadline starts when `opening` ends. */
   #post(path: string, body: string, opening?: Hold): Promise<HttpReply> {
     return new Promise((resolve, reject) => {
-      const headers = { ...this.#headers, 'content-length': Buffer.byteLength(body) }
+      const headers = { ...this.#headers, ...this.#traceHeaders?.(), 'content-length': Buffer.byteLength(body) }
       let call: ClientRequest
       let hasSocket = false
       let isOver = false

@@ -9,6 +9,9 @@ import type { CheckOptions, Handler } from '../../core/handler.js'
 import type { RequestContext } from '../../core/request-context.js'
 import type { OnStoreFailure } from '../../core/rule.js'
 import { type BreakerOptions, type BreakerState, CircuitBreaker } from '../../core/scheduling/circuit-breaker.js'
+import { addDecisionEvent } from '../../core/tracing/decision-event.js'
+import { type OpenTelemetryApi, openTelemetryApi } from '../../core/tracing/open-telemetry.js'
+import { traceHeaders } from '../../core/tracing/trace-headers.js'
 import type { Slot } from '../../core/waiting/slot.js'
 import { defaultMaxConcurrentWaits, WaitingRoom } from '../../core/waiting/waiting-room.js'
 import { type WarningLogger, Warnings } from '../../validation/warnings.js'
@@ -72,6 +75,8 @@ export class HttpHandler implements Handler {
   readonly warnings: Warnings
   /** Holds that were taken by the fallback. */
   readonly #localHolds = new Set<string>()
+  /** Undefined without an OpenTelemetry SDK. */
+  readonly #openTelemetry: OpenTelemetryApi | undefined
   #isClosed = false
 
   constructor(options: HttpHandlerOptions) {
@@ -86,7 +91,10 @@ export class HttpHandler implements Handler {
     this.warnings = new Warnings(options.logger)
     this.#room = new WaitingRoom(options.maxConcurrentWaits ?? defaultMaxConcurrentWaits, clock)
     this.#breaker = new CircuitBreaker(options, clock)
-    this.#client = new HttpClient({ url, token, tls, timeoutMs, connectTimeoutMs, connections, clock })
+    const api = openTelemetryApi()
+    this.#openTelemetry = api
+    const tracing = api && { traceHeaders: () => traceHeaders(api) }
+    this.#client = new HttpClient({ url, token, tls, timeoutMs, connectTimeoutMs, connections, clock, ...tracing })
     this.#checks = new CheckClient(this.#client, this.#breaker, options.onStateChange)
   }
 
@@ -108,7 +116,13 @@ export class HttpHandler implements Handler {
       return this.#decideWithoutServer(context, options, error)
     }
     const dated = decision.decidedAt === undefined ? { ...decision, decidedAt: this.#clock.now() } : decision
-    return this.#hold(dated, context, options)
+    return this.#report(this.#hold(dated, context, options), options)
+  }
+
+  /** The server counts the decision. Here it is an event of the span that asked for it. */
+  #report(decision: Decision, { peek }: CheckOptions): Decision {
+    if (this.#openTelemetry !== undefined && peek !== true) addDecisionEvent(this.#openTelemetry, decision)
+    return decision
   }
 
   async refund(
@@ -144,7 +158,8 @@ export class HttpHandler implements Handler {
   /** Throws for invalid arguments, as other handlers do. */
   #serialize(context: RequestContext, options: CheckOptions): string {
     checkPermits(options.permits ?? 1)
-    return serializeCheck(checkContext(context), options, this.#headers)
+    const trace = this.#openTelemetry && traceHeaders(this.#openTelemetry)
+    return serializeCheck(checkContext(context), options, this.#headers, trace?.traceparent)
   }
 
   /** An open circuit breaker follows from failures that were reported before. */
@@ -159,12 +174,13 @@ export class HttpHandler implements Handler {
     if (this.#policy === 'LOCAL' && this.#fallback !== undefined)
       return { ...this.#localDecision(await this.#fallback.check(context, options)), ...cause }
     const isAllowed = this.#policy !== 'DENY'
-    return unmeteredDecision(isAllowed, 'STORE_FAILURE', this.#clock.now(), {
+    const decision = unmeteredDecision(isAllowed, 'STORE_FAILURE', this.#clock.now(), {
       ruleSetId: options.ruleSetId ?? null,
       degraded: true,
       ...cause,
       ...(!isAllowed && { retryAfterMs: retryAfterFailureMs }),
     })
+    return this.#report(decision, options)
   }
 
   /** Holds that the fallback took are released there, even if the server has recovered since. */

@@ -13,8 +13,17 @@ const max = { clientIp: 256, identity: 1_024, method: 64, path: 8_192, header: 8
 /** Headers with credentials. They are sent only if the option `headers` names them. */
 const secret = new Set(['authorization', 'cookie', 'proxy-authorization'])
 
-/** The JSON of one check. `headers` are the names of the headers to send; default all without credentials. */
-export function serializeCheck(context: RequestContext, options: CheckOptions, headers?: ReadonlySet<string>): string {
+/**
+ * The JSON of one check. `headers` are the names of the headers to send; default all without credentials. `traceparent` is that of
+ * the active span, because the checks of several traces share a call.
+ */
+export function serializeCheck(
+  context: RequestContext,
+  options: CheckOptions,
+  headers?: ReadonlySet<string>,
+  traceparent?: string,
+): string {
+  const selected = context.headers && selectHeaders(context.headers, headers)
   const check = {
     ruleSetId: options.ruleSetId,
     key: identity(context.key),
@@ -23,7 +32,7 @@ export function serializeCheck(context: RequestContext, options: CheckOptions, h
     apiKey: identity(context.apiKey),
     method: context.method?.slice(0, max.method),
     path: context.path?.slice(0, max.path),
-    headers: context.headers && selectHeaders(context.headers, headers),
+    headers: traceparent === undefined ? selected : { ...selected, traceparent },
     attributes: context.attributes,
     permits: options.permits,
     costs: options.costs,

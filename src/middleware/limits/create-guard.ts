@@ -8,6 +8,7 @@ import type { FluxGate } from '../../gate/flux-gate.js'
 import { boundedStore, isStore, openStore } from '../../gate/open-store.js'
 import type { FluxGateOptions } from '../../gate/options.js'
 import { redisStoreLater } from '../../gate/redis-store-later.js'
+import { decisionReporter } from '../../gate/reporting/decision-reporter.js'
 import { StandaloneHandler } from '../../handlers/standalone.js'
 import { unknownRuleSet } from '../../handlers/unknown-rule-set.js'
 import { Guard } from '../../http/guard.js'
@@ -199,7 +200,7 @@ function createHandler<Native, Reply>(
     warnings,
   })
   return {
-    handler,
+    handler: decisionReporter()?.handler(handler) ?? handler,
     customize: ofRequest?.customize,
     async close() {
       room.close()

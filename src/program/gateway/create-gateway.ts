@@ -4,6 +4,7 @@ import type { RuleSetProvider } from '../../core/contracts/rule-set-provider.js'
 import { gateOptions } from '../../gate/configured-options.js'
 import { type GateHooks, openGate } from '../../gate/create-flux-gate.js'
 import type { FluxGate } from '../../gate/flux-gate.js'
+import type { GivenObserver } from '../../gate/reporting/open-observer.js'
 import type { AccessLog } from '../../gateway/access-log.js'
 import { Gateway } from '../../gateway/gateway.js'
 import { untrustedHeaders } from '../../gateway/headers/untrusted-headers.js'
@@ -13,7 +14,6 @@ import { compileClientIp } from '../../http/client-ip/client-ip.js'
 import { compileTrustedProxies } from '../../http/client-ip/trusted-proxies.js'
 import { Guard } from '../../http/guard.js'
 import { watchIdentitySources } from '../../http/identity-sources.js'
-import type { DecisionObserver } from '../../telemetry/decision-observer.js'
 import { configInvalid } from '../../validation/config-invalid.js'
 import { noIssues } from '../../validation/issues.js'
 import type { WarningLogger } from '../../validation/warnings.js'
@@ -21,14 +21,13 @@ import { configuredRules } from '../rules.js'
 import { readTlsPair, type TlsPair } from '../tls-pair.js'
 import { GatewayRules } from './rules.js'
 
-export interface GatewayChoices {
+/** The observer is notified of every decision. */
+export interface GatewayChoices extends GivenObserver {
   /** The rules; the caller closes them. Default: the rule store of the configuration, if it exists. */
   readonly rules?: RuleSetProvider | undefined
   /** Default: the routes of the configuration. */
   readonly routes?: readonly RouteDefinition[]
   readonly log?: AccessLog | undefined
-  /** Notified of every decision. */
-  readonly observer?: DecisionObserver | undefined
   /** Receives warnings about likely misconfigurations. Default: process warnings. */
   readonly logger?: WarningLogger | undefined
   /** Called if the bucket store could not be reached in time. */

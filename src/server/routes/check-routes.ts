@@ -185,7 +185,9 @@ export function contextOf(body: RefundBody, trace?: RequestContext['headers']): 
     apiKey: body.apiKey ?? undefined,
     method: body.method?.toUpperCase(),
     path: body.path ?? body.endpoint ?? undefined,
-    headers: (body.headers ?? trace) as RequestContext['headers'],
+    headers: (trace && body.headers
+      ? { ...trace, ...body.headers }
+      : (body.headers ?? trace)) as RequestContext['headers'],
     attributes: body.attributes ?? undefined,
   }
 }

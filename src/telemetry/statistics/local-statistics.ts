@@ -1,6 +1,6 @@
 import type { Clock } from '../../core/clock.js'
 import { isLongKey, ownText } from '../../core/keys/bounded-key.js'
-import { traceIdOf } from '../../core/matching/trace-id.js'
+import { traceIdOf } from '../../core/tracing/trace-id.js'
 import type { DecisionRecorder } from '../decision-recorder.js'
 import type { ShowKey } from '../key-digest.js'
 import { FrequentKeys, type KeyEntry } from './frequent-keys.js'
