@@ -10,7 +10,7 @@ import {
   limitReply,
 } from './fastify/request-hook.js'
 import { RouteScopes } from './fastify/route-scopes.js'
-import type { HandledLimit, RateLimitOptions, SingleLimit } from './limits/create-guard.js'
+import type { HandledLimit, NamedLimits, RateLimitOptions, SingleLimit } from './limits/create-guard.js'
 import { type RouteGuard, type RouteLimit, RouteLimits } from './limits/route-limits.js'
 
 export type { ContextCustomizer, CountedResponse, RejectionMessage } from '../http/guard-options.js'
@@ -28,7 +28,7 @@ type FastifyRateLimitOptions = { readonly [Name in keyof EdgeOptions]: Bivariant
    * or `permits` that depend on it. Default `onRequest`.
    */
   readonly hook?: 'onRequest' | 'preHandler' | undefined
-} & (SingleLimit<FastifyRequest> | HandledLimit)
+} & (SingleLimit<FastifyRequest> | NamedLimits<FastifyRequest> | HandledLimit)
 
 /** The part of a Fastify instance that the plugin uses. */
 interface FastifyApp {

@@ -1,64 +1,34 @@
-import { systemClock } from '../../core/clock.js'
 import { closeOnError } from '../../core/close-on-error.js'
-import { compileSnapshot } from '../../core/decision/snapshot.js'
 import { FluxGateError } from '../../core/errors.js'
 import type { Handler } from '../../core/handler.js'
-import { defaultMaxConcurrentWaits, defaultMaxWaitMs, WaitingRoom } from '../../core/waiting/waiting-room.js'
 import type { FluxGate } from '../../gate/flux-gate.js'
-import { boundedStore, isStore, openStore } from '../../gate/open-store.js'
-import type { FluxGateOptions } from '../../gate/options.js'
-import { redisStoreLater } from '../../gate/redis-store-later.js'
-import { decisionReporter } from '../../gate/reporting/decision-reporter.js'
-import { StandaloneHandler } from '../../handlers/standalone.js'
 import { unknownRuleSet } from '../../handlers/unknown-rule-set.js'
 import { Guard } from '../../http/guard.js'
 import type { GuardOptions } from '../../http/guard-options.js'
-import {
-  type IdentitySources,
-  requireSources,
-  type WatchedRules,
-  watchIdentitySources,
-} from '../../http/identity-sources.js'
-import type { BandInput, SingleRuleInput } from '../../rules/schema/input.js'
-import { parseRule } from '../../rules/schema/parse-rules.js'
-import { memoryStore } from '../../stores/memory/memory-store.js'
+import { type IdentitySources, type WatchedRules, watchIdentitySources } from '../../http/identity-sources.js'
+import { configInvalid } from '../../validation/config-invalid.js'
+import { quoted } from '../../validation/issues.js'
 import { Warnings } from '../../validation/warnings.js'
 import { checkEdgeOptions, isEdgeOption } from './edge-options.js'
-import { type OfRequest, readRequestLimits } from './request-limits.js'
+import {
+  type CompiledInlineRule,
+  compileInlineRule,
+  createInlineHandler,
+  type InlineRule,
+  type InlineStorage,
+} from './inline-rules.js'
 
 /** A limit with an inline rule: `{ capacity: 100, window: '1m' }`, or any fields of a rule. */
-export type SingleLimit<Native = unknown> = LimitOfRequest<SingleRuleInput, Native> & {
+export type SingleLimit<Native = unknown> = InlineRule<Native> &
+  InlineStorage & { readonly gate?: undefined; readonly handler?: undefined; readonly limits?: undefined }
+
+/** Several inline rules, which are decided together: all of them are charged, or none is. */
+export type NamedLimits<Native = unknown> = InlineStorage & {
   readonly gate?: undefined
   readonly handler?: undefined
-  /** The bucket store: `memory` (default), a `redis://` URI, Redis settings, or a `BucketStore`. */
-  readonly store?: FluxGateOptions['store']
-  /** IPv6 addresses with the same prefix of this many bits share a key. Default 56. */
-  readonly ipv6Prefix?: number
-  /** The maximum number of delayed requests; further ones are rejected. Default 100. */
-  readonly maxConcurrentWaits?: number
+  /** The rules by name. A name is the ID of its rule. */
+  readonly limits: Readonly<Record<string, InlineRule<Native>>>
 }
-
-/**
- * Distributes over the forms of a rule. The limit may depend on the request. The cost of a request is an option of the HTTP edge,
- * which may be a function too.
- */
-type LimitOfRequest<Rule, Native> = Rule extends { readonly bands: readonly BandInput[] }
-  ? Omit<Rule, 'permits' | 'bands'> & {
-      /**
-       * The limits, or a function of the request that returns them. Every one must allow a request. Bands with the same label
-       * count together, whatever their capacity. Default label of the bands of a function: the window, such as `per-1m`.
-       */
-      readonly bands: OfRequest<Native, readonly BandInput[]>
-    }
-  : Rule extends { readonly capacity: number }
-    ? Omit<Rule, 'permits' | 'capacity'> & {
-        /**
-         * Permits per window, or the size of the bucket, or a function of the request that returns it: requests of a key count
-         * together, whatever their capacity. 0 rejects every request.
-         */
-        readonly capacity: OfRequest<Native, number>
-      }
-    : never
 
 /** A limit decided by a gate or another handler. */
 export type HandledLimit =
@@ -75,7 +45,7 @@ export type HandledLimit =
 
 /** Options of every middleware: the limit, and how requests are read and rejected. */
 export type RateLimitOptions<Native = unknown, Reply = unknown> = GuardOptions<Native, Reply> &
-  (SingleLimit<Native> | HandledLimit)
+  (SingleLimit<Native> | NamedLimits<Native> | HandledLimit)
 
 /** The gate or handler that decides; undefined for an inline rule. */
 export const handlerOf = ({
@@ -89,14 +59,27 @@ export const handlerOf = ({
 export interface OwnedGuard<Native, Reply = unknown> {
   readonly guard: Guard<Native, Reply>
   readonly warnings: Warnings
+  /** The inline rules by name; a single rule has no name. */
+  readonly rules?: ReadonlyMap<string, CompiledInlineRule<Native>>
   /** Rejects delayed requests and closes the store if the guard opened it. */
   close(): Promise<void>
 }
 
-/** Creates a guard from middleware options. Limits with the same rule set, rule ID and bands share their buckets. */
+/** How the inline rules of a guard relate to those of other guards. */
+export interface InlineScope<Native> {
+  /** The rule set of a rule, by name. Rules with the same rule set, ID and bands share their buckets. */
+  ruleSetOf?(name: string): string
+  /** Rules of another guard that apply too, unless a rule of the options has the same name. */
+  readonly shared?: ReadonlyMap<string, CompiledInlineRule<Native>> | undefined
+}
+
+/** The rule set of inline rules, and the ID of a single one. */
+export const inlineName = 'limit'
+
+/** Creates a guard from middleware options. */
 export function createGuard<Native, Reply>(
   options: RateLimitOptions<Native, Reply>,
-  ruleSetId = 'limit',
+  scope: InlineScope<Native> = {},
 ): OwnedGuard<Native, Reply> {
   checkEdgeOptions(options)
   const given = handlerOf(options)
@@ -115,11 +98,14 @@ export function createGuard<Native, Reply>(
   }
   const { edge, limit } = splitOptions(options)
   const warnings = new Warnings(options.logger)
-  const { handler, customize, close } = createHandler(limit, edge, ruleSetId, warnings)
-  const guard = closeOnError(close, () => new Guard<Native, Reply>(handler, customize ? { ...edge, customize } : edge))
+  const rules = new Map([...(scope.shared ?? []), ...compileRules(limit, edge, scope)])
+  checkRules(rules)
+  const { handler, customize, close } = createInlineHandler([...rules.values()], limit, edge, warnings)
+  const guard = closeOnError(close, () => new Guard<Native, Reply>(handler, { ...edge, customize }))
   return {
     guard,
     warnings,
+    rules,
     close() {
       guard.close()
       return close()
@@ -166,59 +152,45 @@ export function requireRuleSet(handler: Handler, ruleSetId: string | undefined):
   throw new FluxGateError('FLUXGATE_RULE_SET_UNKNOWN', `Options of rateLimit: ${message}`)
 }
 
-/** Creates the handler of an inline rule. `customize` replaces the hook of the options if the limit depends on the request. */
-function createHandler<Native, Reply>(
-  limit: SingleLimit<Native>,
+/** Compiles the inline rules of the options. The HTTP edge and the storage are the same for all of them. */
+function compileRules<Native, Reply>(
+  { limits, store: _store, maxConcurrentWaits: _waits, ipv6Prefix, ...document }: Partial<NamedLimits<Native>>,
   edge: GuardOptions<Native, Reply>,
-  ruleSetId: string,
-  warnings: Warnings,
-) {
-  const { store: storeOption, ipv6Prefix, maxConcurrentWaits = defaultMaxConcurrentWaits, ...document } = limit
-  const clock = edge.clock ?? systemClock
-  const ofRequest = readRequestLimits(document, edge.customize)
-  const rule = ofRequest?.rule ?? parseRule({ id: 'limit', ...document })
-  requireSources(rule, edge)
-  const fixed = compileSnapshot([{ id: ruleSetId, strategy: 'all', rules: [rule] }], {
-    ipv6Prefix,
-    resolvers: undefined,
-    maxWaitMs: defaultMaxWaitMs,
-    resetBucketsOnReload: true,
-    resets: () => 0,
-  })
-  const snapshot = ofRequest?.applyTo(fixed) ?? fixed
-  const store = boundedStore(openStore(storeOption, { clock, openRedis: redisStoreLater }))
-  const room = new WaitingRoom(maxConcurrentWaits, clock)
-  const handler = new StandaloneHandler({
-    snapshot,
-    store,
-    localStore: memoryStore({ clock }),
-    room,
-    clock,
-    missingRuleBehavior: 'ALLOW',
-    onStoreFailure: 'LOCAL',
-    localShare: 1,
-    warnings,
-  })
-  return {
-    handler: decisionReporter()?.handler(handler) ?? handler,
-    customize: ofRequest?.customize,
-    async close() {
-      room.close()
-      if (!isStore(storeOption)) await store.close()
-    },
-  }
+  { ruleSetOf = () => inlineName }: InlineScope<Native>,
+): ReadonlyMap<string, CompiledInlineRule<Native>> {
+  const compile = (name: string, rule: object, place?: string) =>
+    [name, compileInlineRule({ id: name, ...rule }, { ruleSetId: ruleSetOf(name), edge, ipv6Prefix, place })] as const
+  if (limits === undefined) return new Map([compile(inlineName, document)])
+  return new Map(Object.entries(limits).map(([name, rule]) => compile(name, rule, `limits.${name}`)))
 }
 
-/** Splits middleware options into options of the HTTP edge and fields of the inline rule. */
+/** A decision tells rules apart by their IDs. */
+function checkRules(rules: ReadonlyMap<string, CompiledInlineRule<never>>): void {
+  const owners = new Map<string, string>()
+  const issues = rules.size === 0 ? [{ path: 'limits', message: 'must have at least one rule' }] : []
+  for (const [name, { plan }] of rules)
+    for (const id of plan.rules.keys()) {
+      const owner = owners.get(id)
+      if (owner !== undefined)
+        issues.push({
+          path: `limits.${name}.id`,
+          message: `must be unique; limits.${owner} has the same, ${quoted(id)}`,
+        })
+      owners.set(id, name)
+    }
+  if (issues.length > 0) throw configInvalid('Options of rateLimit', issues)
+}
+
+/** Splits middleware options into options of the HTTP edge, and inline rules with their storage. */
 export function splitOptions<Native, Reply>(
   options: RateLimitOptions<Native, Reply>,
 ): {
   edge: GuardOptions<Native, Reply>
-  limit: SingleLimit<Native>
+  limit: InlineStorage & Partial<NamedLimits<Native>>
 } {
   const entries = Object.entries(options)
   return {
     edge: Object.fromEntries(entries.filter(([name]) => isEdgeOption(name))),
-    limit: Object.fromEntries(entries.filter(([name]) => !isEdgeOption(name))) as unknown as SingleLimit<Native>,
+    limit: Object.fromEntries(entries.filter(([name]) => !isEdgeOption(name))) as InlineStorage,
   }
 }

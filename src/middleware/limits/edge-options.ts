@@ -4,7 +4,7 @@ import { headerChoice, headerName, trustedProxies } from '../../http/option-kind
 import { singleRuleKinds } from '../../rules/schema/rule-schema.js'
 import { configInvalid } from '../../validation/config-invalid.js'
 import { isObject } from '../../validation/fields.js'
-import type { Kind, Kinds } from '../../validation/kind.js'
+import { type Kind, type Kinds, wrongValue } from '../../validation/kind.js'
 import { anyValue, callback, codeValue, identifier, warningLogger, wholeNumber } from '../../validation/kinds.js'
 import { checkOptions } from '../../validation/options.js'
 
@@ -57,12 +57,17 @@ const handlerKinds: Kinds = {
 /** Options for limits with an inline rule. The rule parser validates the fields of the rule, and `store` is validated when it is opened. */
 const ownKinds: Kinds = {
   ...Object.fromEntries(Object.keys(singleRuleKinds).map((name) => [name, anyValue])),
+  limits: anyValue,
   store: anyValue,
   ipv6Prefix: wholeNumber(1, 128),
   maxConcurrentWaits: wholeNumber(0, 1_000_000),
 }
 
 export const isEdgeOption = (name: string): boolean => Object.hasOwn(edgeKinds, name)
+
+/** True for the name of an option, which no limit can have. */
+export const isOption = (name: string): boolean =>
+  [edgeKinds, handlerKinds, ownKinds].some((kinds) => Object.hasOwn(kinds, name))
 
 /** Throws for unknown and invalid options instead of ignoring them. */
 export function checkEdgeOptions(options: unknown): void {
@@ -73,8 +78,33 @@ export function checkEdgeOptions(options: unknown): void {
   if (given.gate !== undefined && given.handler !== undefined) throw conflict('handler', 'gate, which replaces it')
   if (given.key !== undefined && given.limitScope !== undefined)
     throw conflict('limitScope', 'key, which is counted in its place')
+  if (given.limits !== undefined) checkLimits(given)
   if (given.onRejected !== undefined && given.message !== undefined)
     throw conflict('message', 'onRejected, which sends the response')
+}
+
+/** The fields of the rules are validated when they are parsed. */
+function checkLimits(options: Readonly<Record<string, unknown>>): void {
+  const { limits } = options
+  if (!isObject(limits))
+    throw configInvalid(source, [{ path: 'limits', message: wrongValue(limits, 'an object of rules by name') }])
+  const issues = []
+  for (const name of Object.keys(singleRuleKinds))
+    if (options[name] !== undefined)
+      issues.push({ path: name, message: 'must not be combined with limits; move it into a rule' })
+  for (const [name, rule] of Object.entries(limits)) {
+    const path = `limits.${name}`
+    if (identifier.parse(name) === undefined || isOption(name))
+      issues.push({ path, message: `must have another name: ${identifier.allowed}, and not the name of an option` })
+    if (!isObject(rule))
+      issues.push({ path, message: wrongValue(rule, "a rule such as { capacity: 10, window: '1m' }") })
+    else if (options.key !== undefined && rule.limitScope !== undefined)
+      issues.push({
+        path: `${path}.limitScope`,
+        message: 'must not be combined with key, which is counted in its place',
+      })
+  }
+  if (issues.length > 0) throw configInvalid(source, issues)
 }
 
 const source = 'Options of rateLimit'

@@ -9,9 +9,12 @@ import { configInvalid } from '../../validation/config-invalid.js'
 import { isObject, openFields } from '../../validation/fields.js'
 import { noIssues } from '../../validation/issues.js'
 import { identifier } from '../../validation/kinds.js'
+import { nameHint } from '../../validation/nearest.js'
 import {
   createGuard,
   handlerOf,
+  inlineName,
+  type NamedLimits,
   type OwnedGuard,
   type RateLimitOptions,
   requireRuleSet,
@@ -19,13 +22,21 @@ import {
   splitOptions,
   warnOfMissingSources,
 } from './create-guard.js'
-import { checkEdgeOptions, permitCount } from './edge-options.js'
+import { checkEdgeOptions, isOption, permitCount } from './edge-options.js'
+import type { InlineRule } from './inline-rules.js'
 
-/** The limit of a route: none (`false`), another rule set or number of permits, or an inline rule that replaces the main limit. */
+/**
+ * The limit of a route: none (`false`), another rule set or number of permits, an inline rule that replaces the main limit, or
+ * replacements of named limits.
+ */
 export type RouteLimit<Native = unknown> =
   | false
   | GuardOverrides
   | (SingleLimit<Native> & Omit<GuardOptions<Native>, 'ruleSetId'>)
+  | NamedRouteLimits<Native>
+
+/** Replaces the named limits of the application on a route; `false` removes one. Other limits still apply. */
+export type NamedRouteLimits<Native = unknown> = Readonly<Record<string, false | InlineRule<Native>>>
 
 /**
  * The target of a limit: one route, one controller or one method. Each target is represented by one object, and has the same
@@ -51,9 +62,11 @@ export class RouteLimits<Native, Reply = unknown> {
   readonly main: RouteGuard<Native, Reply>
   readonly #guards = new WeakMap<
     LimitScope,
-    { readonly limit: unknown; readonly routeGuard: RouteGuard<Native, Reply> }
+    { readonly limit: unknown; readonly routeGuard: RouteGuard<Native, Reply> | undefined }
   >()
   readonly #owned: OwnedGuard<Native, Reply>[]
+  /** The named limits of the options. */
+  readonly #named: OwnedGuard<Native, Reply>['rules']
   readonly #stops: (() => void)[] = []
   readonly #closeStore: () => Promise<void>
   #closing: Promise<void> | undefined
@@ -66,6 +79,7 @@ export class RouteLimits<Native, Reply = unknown> {
     const main = closeOnError(close, () => createGuard(shared))
     this.main = { guard: main.guard }
     this.#owned = [main]
+    this.#named = (shared as Partial<NamedLimits<Native>>).limits && main.rules
   }
 
   /** Returns the guard of a route, or undefined if the route is not limited. `scopeOf` is called if the route has its own limit. */
@@ -95,7 +109,8 @@ export class RouteLimits<Native, Reply = unknown> {
     if (stop !== undefined) this.#stops.push(stop)
   }
 
-  #open(limit: Exclude<RouteLimit<Native>, false>, scope: LimitScope): RouteGuard<Native, Reply> {
+  #open(limit: Exclude<RouteLimit<Native>, false>, scope: LimitScope): RouteGuard<Native, Reply> | undefined {
+    if (isNamed(limit)) return this.#openNamed(limit, scope)
     if (!isRule(limit)) {
       checkOverrides(limit, handlerOf(this.#options) !== undefined)
       this.#warnOfMissingSources(limit)
@@ -104,10 +119,46 @@ export class RouteLimits<Native, Reply = unknown> {
     const { edge, limit: main } = splitOptions(this.#options)
     const store = handlerOf(this.#options) === undefined ? main.store : undefined
     const options = { ...edge, store, id: idOf(scope.name), ...limit } as RateLimitOptions<Native, Reply>
-    const own = createGuard(options, limit.id === undefined ? ruleSetOf(scope) : undefined)
-    this.#owned.push(own)
-    return { guard: own.guard }
+    return this.#own(createGuard(options, limit.id === undefined ? { ruleSetOf: () => ruleSetOf(scope) } : undefined))
   }
+
+  /** Rules that the route does not replace keep the buckets that they have elsewhere. */
+  #openNamed(changes: NamedRouteLimits<Native>, scope: LimitScope): RouteGuard<Native, Reply> | undefined {
+    const named = this.#named ?? new Map()
+    checkNames(Object.keys(changes), [...named.keys()])
+    const shared = new Map([...named].filter(([name]) => changes[name] !== false))
+    const limits = Object.fromEntries(
+      Object.entries(changes).filter(([, rule]) => rule !== false && rule !== undefined),
+    )
+    if (shared.size === 0) return undefined
+    const { edge, limit: storage } = splitOptions(this.#options)
+    const options = { ...edge, ...storage, limits } as RateLimitOptions<Native, Reply>
+    const hasId = (name: string) => (changes[name] as InlineRule<Native>).id !== undefined
+    return this.#own(
+      createGuard(options, { shared, ruleSetOf: (name) => (hasId(name) ? inlineName : ruleSetOf(scope)) }),
+    )
+  }
+
+  #own(guard: OwnedGuard<Native, Reply>): RouteGuard<Native, Reply> {
+    this.#owned.push(guard)
+    return { guard: guard.guard }
+  }
+}
+
+/** True for limits by name: an object whose members are rules, or false. */
+const isNamed = (limit: unknown): limit is NamedRouteLimits =>
+  isObject(limit) &&
+  Object.keys(limit).length > 0 &&
+  Object.entries(limit).every(([name, value]) => !isOption(name) && (value === false || isObject(value)))
+
+function checkNames(names: readonly string[], known: readonly string[]): void {
+  const issues = names
+    .filter((name) => !known.includes(name))
+    .map((path) => ({
+      path,
+      message: known.length === 0 ? 'requires the option limits' : `is no named limit; ${nameHint(path, known)}`,
+    }))
+  if (issues.length > 0) throw configInvalid('Limit of a route', issues)
 }
 
 const isRule = (limit: unknown): limit is SingleLimit => isObject(limit) && ('capacity' in limit || 'bands' in limit)
@@ -125,7 +176,7 @@ function withSharedStore<Native, Reply>(options: RateLimitOptions<Native, Reply>
 
 function checkOverrides(overrides: unknown, hasHandler: boolean): void {
   const issues = noIssues()
-  const forms = "false, { ruleSetId, permits }, or a rule such as { capacity: 10, window: '1m' }"
+  const forms = "false, { ruleSetId, permits }, a rule such as { capacity: 10, window: '1m' }, or rules by name"
   const fields = openFields(overrides, '', { ruleSetId: identifier, permits: permitCount }, forms, issues)
   fields?.read('ruleSetId')
   fields?.read('permits')

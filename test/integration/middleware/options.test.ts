@@ -85,6 +85,18 @@ describe.each(adapters)('$name', (adapter) => {
     expect(headers['ratelimit-policy']).toBe('"limit.per-1h";q=2;w=3600, "limit.per-1s";q=1;w=1')
   })
 
+  it('decides several named limits together', async () => {
+    const limits = {
+      burst: { capacity: 1, window: '1h', path: '/burst' },
+      total: { capacity: 2, window: '1h', limitScope: 'GLOBAL' },
+    } as const
+    const bed = await startBed(adapter, [{ limits, clock: manualClock(0) }])
+    const path = '/burst'
+    expect(await statuses(bed, { path }, { path }, { path: '/' }, { path: '/' })).toEqual([200, 429, 200, 429])
+    const { headers } = await bed.ask({ path })
+    expect(headers['ratelimit-policy']).toBe('"burst.1-per-1h";q=1;w=3600, "total.2-per-1h";q=2;w=3600')
+  })
+
   it('reports an invalid capacity to the framework, and does not call the application', async () => {
     const bed = await startBed(adapter, [{ capacity: () => Number.NaN, window: '1h' }])
     expect((await bed.ask()).status).toBe(500)
