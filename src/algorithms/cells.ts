@@ -71,15 +71,34 @@ export class Rows {
 
 /** The buckets of a `CellAlgorithm`: one column of the table of a rule. */
 export class Cells implements Buckets {
-  readonly #algorithm: CellAlgorithm
+  readonly #algorithmOf: (band: Band) => CellAlgorithm
+  #algorithm: CellAlgorithm
   readonly #rows: Rows
   readonly #offset: number
   readonly #scratch = newStep()
 
-  constructor(algorithm: CellAlgorithm, rows: Rows) {
-    this.#algorithm = algorithm
+  /** `algorithmOf` returns algorithms with the same state. */
+  constructor(algorithmOf: (band: Band) => CellAlgorithm, band: Band, rows: Rows) {
+    this.#algorithmOf = algorithmOf
+    this.#algorithm = algorithmOf(band)
     this.#rows = rows
     this.#offset = rows.addColumn()
+  }
+
+  bind(band: Band): void {
+    this.#algorithm = this.#algorithmOf(band)
+  }
+
+  /** Writes the bucket of `slot` to `targetSlot` of `target`, after `convert` has returned its new state. */
+  convert(
+    slot: number,
+    convert: (algorithmOf: (band: Band) => CellAlgorithm, cells: Float64Array, start: number) => Float64Array,
+    target: Cells,
+    targetSlot: number,
+  ): void {
+    const start = this.#startOf(slot)
+    if (start < 0) target.clear(targetSlot)
+    else target.write(targetSlot, convert(this.#algorithmOf, this.#rows.cells, start))
   }
 
   step(slot: number, band: Band, permits: number, now: number, maxWaitTicks: number, out: Step): void {
@@ -124,6 +143,12 @@ export class Cells implements Buckets {
   expiresAt(slot: number, band: Band): number {
     const start = this.#startOf(slot)
     return start < 0 ? 0 : this.#algorithm.expiresAt(this.#rows.cells, start, band)
+  }
+
+  /** As `expiresAt`, under another band. */
+  expiresUnder(slot: number, band: Band): number {
+    const start = this.#startOf(slot)
+    return start < 0 ? 0 : this.#algorithmOf(band).expiresAt(this.#rows.cells, start, band)
   }
 
   clear(slot: number): void {

@@ -1,10 +1,12 @@
 import type { Buckets } from '../core/algorithm.js'
+import { algorithmTraits } from '../core/algorithm-traits.js'
 import type { AlgorithmName, Band } from '../core/rule.js'
 import { type CellAlgorithm, Cells, Rows } from './cells.js'
 import { HoldLists } from './concurrency.js'
 import { calendarWindow, fixedWindow } from './fixed-window.js'
 import { intervalBucket } from './interval-bucket.js'
 import { leakyBucket } from './leaky-bucket.js'
+import { type Scalable, ScaledBuckets } from './scale/scaled-buckets.js'
 import { slidingWindowCounter } from './sliding-window-counter.js'
 import { Logs } from './sliding-window-log.js'
 import { StartingBuckets } from './starting-buckets.js'
@@ -37,13 +39,26 @@ function entryOf(band: Band): Entry {
   return band.refill === 'INTERVAL' ? intervalRefill : algorithms[band.algorithm]
 }
 
-/** Creates the buckets of a band. All bands of a rule share `rows`. */
-export function createBuckets(band: Band, rows: Rows): Buckets {
-  const entry = entryOf(band)
-  const create = (table: Rows): Buckets => entry.create?.() ?? new Cells(entry.cells as CellAlgorithm, table)
-  return band.spent === undefined
-    ? create(rows)
-    : new StartingBuckets(create(rows), create(new Rows()), band, band.spent)
+/**
+ * Creates the buckets of a band. All bands of a rule share `rows`. With a `definition`, the buckets keep their used fraction when
+ * it changes.
+ */
+export function createBuckets(band: Band, rows: Rows, definition?: Band): Buckets {
+  const { create } = entryOf(band)
+  const algorithmOf = (other: Band): CellAlgorithm => entryOf(other).cells as CellAlgorithm
+  const newBuckets = (table: Rows): Buckets => create?.() ?? new Cells(algorithmOf, band, table)
+  const buckets =
+    definition === undefined
+      ? newBuckets(rows)
+      : new ScaledBuckets(newBuckets(rows) as Scalable, newBuckets(new Rows()) as Scalable, definition)
+  return band.spent === undefined ? buckets : new StartingBuckets(buckets, newBuckets(new Rows()), band)
+}
+
+/** The definition of a band of a group, if the group keeps the used fraction when it changes. */
+export function definitionOf(band: Band, definitions: readonly Band[] | undefined): Band | undefined {
+  const definition = definitions?.find(({ label }) => label === band.label)
+  const keepsFraction = !algorithmTraits[band.algorithm].takesHolds && definition && kindOf(definition) === kindOf(band)
+  return keepsFraction ? definition : undefined
 }
 
 /** The number of the Lua twin of the band's algorithm. */

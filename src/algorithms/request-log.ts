@@ -20,6 +20,14 @@ export interface LogChange {
   readonly permits: number
 }
 
+/** How the entries of a log are converted. */
+export interface LogConversion {
+  readonly seenAt: number
+  readonly forgetUntil: number
+  readonly tickOf: (tick: number) => number
+  readonly permitsOf: (permits: number) => number
+}
+
 /**
  * A growing ring buffer of (tick, running total) pairs. Running totals make both queries a binary search. Permits of the same
  * tick share an entry.
@@ -55,6 +63,21 @@ export class RingLog implements RequestLog {
     this.#size -= expired
     if (permits > 0) this.#append(at, permits)
     else if (permits < 0) this.#takeBack(at, -permits)
+  }
+
+  /**
+   * Returns a log with other ticks and permits, without the entries up to `forgetUntil`. `permitsOf` converts the permits of an
+   * entry and all newer ones together, so that rounding never adds up.
+   */
+  converted({ seenAt, forgetUntil, tickOf, permitsOf }: LogConversion): RingLog {
+    const log = new RingLog()
+    log.seenAt = seenAt
+    const total = this.#total(this.#size)
+    for (let index = this.#firstAfter(forgetUntil); index < this.#size; index++) {
+      const permits = permitsOf(total - this.#total(index)) - permitsOf(total - this.#total(index + 1))
+      if (permits > 0) log.#append(tickOf(this.#timeAt(index)), permits)
+    }
+    return log
   }
 
   #append(at: number, permits: number): void {

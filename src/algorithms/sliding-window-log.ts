@@ -83,6 +83,12 @@ export class Logs implements Buckets {
     this.write(slot, this.#next)
   }
 
+  /** Writes the log of `slot` to `targetSlot` of `target`, after `convert` has returned the new log. */
+  convert(slot: number, convert: (log: RingLog) => RingLog, target: Logs, targetSlot: number): void {
+    const log = this.#logs[slot]
+    target.#logs[targetSlot] = log && convert(log)
+  }
+
   expiresAt(slot: number, band: Band): number {
     const newestAt = this.#logs[slot]?.newestAt
     return newestAt === undefined ? 0 : newestAt + band.windowTicks

@@ -10,18 +10,30 @@ export class StartingBuckets implements Buckets {
   /** Holds the state of an unused bucket in its first slot. */
   readonly #unused: Buckets
   readonly #initialState = newStep().next
-  readonly #refilledAt: number
+  #refilledAt = 0
   readonly #isUsed: boolean[] = []
 
   /** `unused` must have room for one bucket. */
-  constructor(buckets: Buckets, unused: Buckets, band: Band, { permits, at }: NonNullable<Band['spent']>) {
-    const step = newStep()
-    unused.step(-1, band, permits, at, 0, step)
-    this.#initialState.set(step.next)
-    unused.write(0, step.next)
+  constructor(buckets: Buckets, unused: Buckets, band: Band) {
     this.#buckets = buckets
     this.#unused = unused
-    this.#refilledAt = unused.expiresAt(0, band)
+    this.bind(band)
+  }
+
+  bind(band: Band, definition?: Band): void {
+    this.#buckets.bind?.(band, definition)
+    this.#unused.bind?.(band)
+    const { permits = 0, at = 0 } = band.spent ?? {}
+    const step = newStep()
+    this.#unused.step(-1, band, permits, at, 0, step)
+    this.#initialState.set(step.next)
+    this.#unused.clear(0)
+    this.#unused.write(0, step.next)
+    this.#refilledAt = this.#unused.expiresAt(0, band)
+  }
+
+  rebase(slot: number, band: Band, now: number): void {
+    if (this.#isUsed[slot]) this.#buckets.rebase?.(slot, band, now)
   }
 
   step(slot: number, band: Band, permits: number, now: number, maxWaitTicks: number, out: Step): void {

@@ -40,11 +40,30 @@ export const newStep = (): Step => ({
   next: new Float64Array(maxStateLength),
 })
 
+/** The band of a bucket in the unit in which it is counted, and the buckets in this unit. */
+export interface CountedAs {
+  readonly buckets: Buckets
+  readonly band: Band
+  /** The number of units of a permit. */
+  readonly perPermit: number
+  /** The number of units of a full bucket of the rule. */
+  readonly capacity: number
+}
+
 /**
  * The buckets of one band, each in a numbered slot, and the algorithm that updates them. A negative slot, or one that was
  * never written, is an unused bucket. Algorithms never access a store, and stores never depend on a specific algorithm.
  */
 export interface Buckets {
+  /**
+   * Called before the buckets are used with another version of their band. `definition` is set if the used fraction is kept when
+   * the definition changes: it is the band of the rule, from which the bands of a single call may differ.
+   */
+  bind?(band: Band, definition?: Band): void
+  /** Converts a bucket that was written under another definition. Called before a request is decided, unless it is a peek. */
+  rebase?(slot: number, band: Band, now: number): void
+  /** How a bucket is counted, if not in permits of `band`. */
+  countedAs?(slot: number, band: Band): CountedAs
   /**
    * Computes the result of a request for `permits` at `now`. Writes only to `out`. 0 permits reads the current state.
    * `maxWaitTicks` is the longest delay that the caller accepts for a refill; 0 denies the request instead.

@@ -19,6 +19,11 @@ export interface BucketGroup {
   readonly permits: number
   /** The bands of the rule. Each key has one bucket per band. */
   readonly bands: readonly Band[]
+  /**
+   * Set if the buckets keep their used fraction when the bands change: the bands of the rule. `bands` may differ from them for a
+   * single call.
+   */
+  readonly definitions?: readonly Band[] | undefined
   /** True if a process may lease permits and spend them locally. Stores without leasing ignore this. */
   readonly isLeased?: boolean
   /** True if keys may have overrides. A store that keeps overrides then looks them up. */

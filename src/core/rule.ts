@@ -27,8 +27,9 @@ export type Mode = 'ENFORCE' | 'SHADOW'
 export type Consistency = 'EXACT' | 'LEASED'
 /** The treatment of requests while the store fails: limits in this process, no limits, or rejections. */
 export type OnStoreFailure = 'LOCAL' | 'ALLOW' | 'DENY'
-/** The treatment of existing buckets when the bands of their rule change: start full, or keep their level. */
-export type OnRuleChange = 'RESET' | 'KEEP'
+export const ruleChanges = ['RESET', 'KEEP', 'SCALE'] as const
+/** The treatment of existing buckets when the bands of their rule change: start full, keep their level, or keep the used fraction. */
+export type OnRuleChange = (typeof ruleChanges)[number]
 export type Strategy = 'all' | 'first'
 
 /** One limit of a rule: at most `capacity` permits, refilled by `refillTokens` per window. */

@@ -1,11 +1,15 @@
 import { describe, expect, it } from 'vitest'
-import type { OnRuleChange } from '../core/rule.js'
+import type { AlgorithmName, OnRuleChange } from '../core/rule.js'
 import { parseRuleSets } from '../rules/schema/parse-rules.js'
 import { manualClock } from '../testing/manual-clock.js'
 import { createFluxGate } from './create-flux-gate.js'
 
 /** The permits left after 40 of 100 were used and the capacity changed to 50, and after it changed back. */
-async function remainingAfterChange(onRuleChange: OnRuleChange | undefined, resetBucketsOnReload: boolean) {
+async function remainingAfterChange(
+  onRuleChange: OnRuleChange | undefined,
+  resetBucketsOnReload = true,
+  algorithm: AlgorithmName = 'FIXED_WINDOW',
+) {
   let capacity = 100
   const load = async () =>
     parseRuleSets([
@@ -14,7 +18,7 @@ async function remainingAfterChange(onRuleChange: OnRuleChange | undefined, rese
         rules: [
           {
             id: 'rule',
-            algorithm: 'FIXED_WINDOW',
+            algorithm,
             bands: [{ label: 'hour', capacity, window: '1h' }],
             ...(onRuleChange && { onRuleChange }),
           },
@@ -43,6 +47,13 @@ describe('onRuleChange', () => {
   it.each([true, false])('KEEP: keeps the used permits, with resetBucketsOnReload %s', async (setting) => {
     expect(await remainingAfterChange('KEEP', setting)).toEqual([10, 60])
   })
+
+  it.each(['TOKEN_BUCKET', 'LEAKY_BUCKET', 'FIXED_WINDOW', 'SLIDING_WINDOW_LOG', 'SLIDING_WINDOW_COUNTER'] as const)(
+    'SCALE: keeps the used fraction of a %s',
+    async (algorithm) => {
+      expect(await remainingAfterChange('SCALE', true, algorithm)).toEqual([30, 60])
+    },
+  )
 
   it('follows resetBucketsOnReload without onRuleChange', async () => {
     expect(await remainingAfterChange(undefined, true)).toEqual([50, 100])

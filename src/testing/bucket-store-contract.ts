@@ -21,6 +21,8 @@ export interface ContractOptions {
   readonly seed?: number
   /** True if the store keeps overrides. Default false. */
   readonly overrides?: boolean
+  /** True if the store keeps the used fraction of groups with `definitions`. Default false. */
+  readonly definitions?: boolean
 }
 
 /**
@@ -213,4 +215,15 @@ export function bucketStoreContract(it: TestRunner, create: StoreFactory, option
     for (let i = 0; i < histories; i++)
       await compareWithModel(create, { seed: seed + i, steps: 100, maxCapacity: i % 2 === 0 ? 20 : 1e9 })
   })
+
+  if (options.definitions)
+    it(`keeps the used fraction when definitions change, as the reference models do (seed ${seed})`, async () => {
+      for (let i = 0; i < Math.ceil(histories / 10); i++)
+        await compareWithModel(create, {
+          seed: seed + i,
+          steps: 100,
+          maxCapacity: i % 2 === 0 ? 20 : 1e9,
+          scaled: 'FORWARD',
+        })
+    })
 }

@@ -16,7 +16,7 @@ import { seededRandom } from '../core/seeded-random.js'
 import { chargeOf, group } from './fixtures.js'
 import { manualClock } from './manual-clock.js'
 import { type ReferenceStore, referenceStore } from './models/reference-store.js'
-import { type BandChoice, editedBand, randomBand, randomCharges, randomPause } from './random-charges.js'
+import { type BandChoice, editedBand, randomBand, randomCharges, randomPause, redefinedBand } from './random-charges.js'
 
 /** Parameters of one random history. */
 export interface Comparison extends BandChoice {
@@ -30,6 +30,11 @@ export interface Comparison extends BandChoice {
   readonly maxBands?: number
   /** The time at which the history starts, in epoch milliseconds. */
   readonly startMs?: number
+  /**
+   * For rules with `onRuleChange: SCALE`: edits change capacities, refills and windows. With ALTERNATING, earlier versions of the rules
+   * are used again, as by other processes that still have old rules.
+   */
+  readonly scaled?: 'FORWARD' | 'ALTERNATING'
 }
 
 /**
@@ -38,7 +43,7 @@ export interface Comparison extends BandChoice {
  */
 export async function compareWithModel(
   create: (clock: Clock) => BucketStore | Promise<BucketStore>,
-  { seed, steps, maxRules = 3, maxBands = 4, startMs = 1_790_000_000_000, ...choice }: Comparison,
+  { seed, steps, maxRules = 3, maxBands = 4, startMs = 1_790_000_000_000, scaled, ...choice }: Comparison,
 ): Promise<void> {
   const random = seededRandom(seed)
   const clock = manualClock(startMs)
@@ -47,14 +52,17 @@ export async function compareWithModel(
   const supported = algorithmNames.filter((name) => !algorithmTraits[name].takesHolds || store.holds !== undefined)
   const { algorithms = supported } = choice
   const count = (max: number): number => 1 + Math.floor(random() * max)
+  const groupOf = (ruleId: string, bands: readonly Band[]): BucketGroup =>
+    group(ruleId, bands, scaled === undefined ? {} : { definitions: bands })
   let groups = Array.from({ length: count(maxRules) }, (_, rule) =>
-    group(
+    groupOf(
       `rule${rule}`,
       Array.from({ length: count(maxBands) }, (_, band) =>
         randomBand(random, `band${band}`, { ...choice, algorithms }),
       ),
     ),
   )
+  const versions = [groups]
   const keys = ['alice', 'bob']
   let granted: Refund[] = []
   /** Holds that were taken; some have been released or have expired. */
@@ -68,7 +76,22 @@ export async function compareWithModel(
       const pause = randomPause(random, (charges[0] as Charge).group.bands[0] as Band)
       if (pause >= 0 || (await resetFull(store, model, groups, keys))) clock.advance(pause / 1000)
       const kind = random()
-      if (kind < 0.04 && (await resetFull(store, model, groups, keys))) {
+      if (scaled !== undefined && kind < 0.1) {
+        const redefined = groups.map(({ ruleId, bands }) =>
+          groupOf(
+            ruleId,
+            bands.map((band) => redefinedBand(random, band)),
+          ),
+        )
+        if (scaled === 'FORWARD') {
+          groups = redefined
+          granted = []
+          held = []
+        } else {
+          if (versions.length < 4 && random() < 0.5) versions.push(redefined)
+          groups = versions[Math.floor(random() * versions.length)] as BucketGroup[]
+        }
+      } else if (scaled === undefined && kind < 0.04 && (await resetFull(store, model, groups, keys))) {
         groups = groups.map(({ ruleId, bands }) =>
           group(
             ruleId,

@@ -71,6 +71,35 @@ export function editedBand(random: Random, band: Band): Band {
   return { ...band, capacity: Math.min(max, capacity), refillTokens: Math.min(max, capacity) }
 }
 
+/** The band with another capacity, refill or window, so that every combination of equal and different numbers occurs. */
+export function redefinedBand(random: Random, band: Band): Band {
+  const factors = [0.25, 0.5, 1, 2, 3, 10, 0.3 + 2 * random()]
+  const max = maxCapacityOf(band.algorithm)
+  const capacity = Math.min(max, Math.max(random() < 0.05 ? 0 : 1, Math.floor(band.capacity * pick(random, factors))))
+  const refillTokens = Math.max(
+    1,
+    random() < 0.7 ? capacity : Math.min(max, Math.ceil(capacity * pick(random, factors))),
+  )
+  const changesWindow = random() < 0.4
+  const { calendar, ...others } = band
+  const withCalendar =
+    calendar === undefined ? {} : { calendar: changesWindow && random() < 0.5 ? randomCalendar(random) : calendar }
+  const windowTicks =
+    withCalendar.calendar !== undefined
+      ? nominalTicks(withCalendar.calendar.unit)
+      : changesWindow
+        ? pick(random, windows) * ms
+        : band.windowTicks
+  const isLegal = Math.ceil(capacity / refillTokens) * windowTicks < maxFillTicks
+  return {
+    ...others,
+    ...withCalendar,
+    capacity,
+    refillTokens: isLegal ? refillTokens : Math.max(1, capacity),
+    windowTicks,
+  }
+}
+
 /** Ticks between two events: often 0, sometimes months, rarely negative. */
 export function randomPause(random: Random, band: Band): number {
   const kind = random()

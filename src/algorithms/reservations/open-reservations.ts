@@ -1,4 +1,5 @@
 import type { Band } from '../../core/rule.js'
+import { exactLimit, mulDiv } from '../exact.js'
 import { carriedFraction } from '../level.js'
 
 /** A number of permits: a whole number, and a fraction in units of 1 / windowTicks. */
@@ -20,7 +21,7 @@ export interface OpenReservation {
 }
 
 interface Entry {
-  readonly reservation: OpenReservation
+  reservation: OpenReservation
   returnable: Amount
 }
 
@@ -61,6 +62,20 @@ export class OpenReservations {
     this.#lower(this.#entries.length - 1, missing)
     const kept = this.#entries.findIndex(({ returnable }) => returnable.whole > 0 || returnable.fraction > 0)
     if (kept !== 0) this.#entries.splice(0, kept < 0 ? this.#entries.length : kept)
+  }
+
+  /** Multiplies all amounts by to/from, rounded down, because the bucket is counted in another unit from now on. */
+  scale(to: number, from: number): void {
+    for (const entry of this.#entries) {
+      const { reservation, returnable } = entry
+      const { whole, fraction } = returnable
+      const scaled = mulDiv(to, whole, from)
+      // A product that is not exact counts as 0, because nothing must be returned twice.
+      const rest = fraction * to < exactLimit ? Math.floor((fraction * to) / from) : 0
+      const carried = Math.floor(rest / this.#windowTicks)
+      entry.returnable = { whole: scaled + carried, fraction: rest - carried * this.#windowTicks }
+      entry.reservation = { ...reservation, permits: mulDiv(to, reservation.permits, from) }
+    }
   }
 
   /** Removes a reservation and returns the part of `permits` that is returnable; undefined if there is no such reservation. */

@@ -1,4 +1,4 @@
-import { type Buckets, newStep, type Step } from '../../core/algorithm.js'
+import { type Buckets, type CountedAs, newStep, type Step } from '../../core/algorithm.js'
 import { algorithmTraits } from '../../core/algorithm-traits.js'
 import { expiredTicks, type OnExpire } from '../../core/reservations/reservation.js'
 import type { Band } from '../../core/rule.js'
@@ -25,6 +25,28 @@ export class ReservedBuckets implements Buckets {
 
   constructor(buckets: Buckets) {
     this.#buckets = buckets
+  }
+
+  bind(band: Band, definition?: Band): void {
+    this.#buckets.bind?.(band, definition)
+  }
+
+  /** Converts the open reservations together with their bucket. */
+  rebase(slot: number, band: Band, now: number): void {
+    const list = this.#bySlot.get(slot)
+    if (list === undefined) {
+      this.#buckets.rebase?.(slot, band, now)
+      return
+    }
+    this.#update(slot, band, now)
+    const before = this.#countedAs(slot, band).capacity
+    this.#buckets.rebase?.(slot, band, now)
+    const { capacity } = this.#countedAs(slot, band)
+    if (capacity !== before) list.scale(capacity, before)
+  }
+
+  countedAs(slot: number, band: Band): CountedAs {
+    return this.#countedAs(slot, band)
   }
 
   step(slot: number, band: Band, permits: number, now: number, maxWaitTicks: number, out: Step): void {
@@ -68,63 +90,76 @@ export class ReservedBuckets implements Buckets {
   /** Adds a reservation whose permits have just been taken. */
   open(slot: number, band: Band, { id, permits, expiresAt, onExpire }: TakenPermits, now: number): void {
     this.#update(slot, band, now)
-    const list = this.#bySlot.get(slot) ?? new OpenReservations(band)
+    const counted = this.#countedAs(slot, band)
+    const list = this.#bySlot.get(slot) ?? new OpenReservations(counted.band)
     this.#bySlot.set(slot, list)
     // After two windows, no window contains the permits any more.
     const lostAt = isRefilled(band) ? Number.POSITIVE_INFINITY : now + 2 * band.windowTicks
     const isRefunded = onExpire === 'REFUND' && expiresAt < lostAt
     const endsAt = isRefunded ? expiresAt : Math.min(lostAt, expiresAt + expiredTicks)
-    list.add({ id, permits, takenAt: now, endsAt, isRefunded }, this.#missing(slot, band, now))
+    list.add(
+      { id, permits: permits * counted.perPermit, takenAt: now, endsAt, isRefunded },
+      this.#missing(slot, counted, now),
+    )
   }
 
   /** Replaces the permits of a reservation by the actual ones. */
   settle(slot: number, band: Band, { id, permits }: Pick<TakenPermits, 'id' | 'permits'>, actual: number, now: number) {
+    this.rebase(slot, band, now)
     this.#update(slot, band, now)
-    this.#giveBack(slot, band, id, Math.max(0, permits - actual), now)
+    const counted = this.#countedAs(slot, band)
+    this.#giveBack(slot, counted, id, Math.max(0, permits - actual) * counted.perPermit, now)
     if (actual > permits) this.#buckets.force(slot, band, actual - permits, now)
   }
 
   #update(slot: number, band: Band, now: number): void {
     const list = this.#bySlot.get(slot)
     if (list === undefined) return
-    if (isRefilled(band)) list.observe(this.#missing(slot, band, now), band)
+    const counted = this.#countedAs(slot, band)
+    if (isRefilled(band)) list.observe(this.#missing(slot, counted, now), counted.band)
     // If the clock has stepped back, it is unknown which window contains the permits now.
     else list.removeAfter(now)
     for (const { id, permits, isRefunded } of list.endedAt(now))
-      this.#giveBack(slot, band, id, isRefunded ? permits : 0, now)
+      this.#giveBack(slot, counted, id, isRefunded ? permits : 0, now)
     if (list.size === 0) this.#bySlot.delete(slot)
   }
 
+  #countedAs(slot: number, band: Band): CountedAs {
+    return (
+      this.#buckets.countedAs?.(slot, band) ?? { buckets: this.#buckets, band, perPermit: 1, capacity: band.capacity }
+    )
+  }
+
   /** Removes a reservation and returns `permits` of it, as far as possible. */
-  #giveBack(slot: number, band: Band, id: string, permits: number, now: number): void {
+  #giveBack(slot: number, counted: CountedAs, id: string, permits: number, now: number): void {
     const list = this.#bySlot.get(slot)
     if (list === undefined) return
-    if (isRefilled(band)) {
+    if (isRefilled(counted.band)) {
       const returned = list.giveBack(id, permits)
-      if (returned !== undefined) this.#add(slot, band, returned, now)
+      if (returned !== undefined) this.#add(slot, counted, returned, now)
     } else {
       const taken = list.take(id)
-      if (taken !== undefined && permits > 0) this.#buckets.refund(slot, band, permits, now, taken.takenAt)
+      if (taken !== undefined && permits > 0) counted.buckets.refund(slot, counted.band, permits, now, taken.takenAt)
     }
   }
 
   /** Adds permits to a bucket that refills. It has room for them. */
-  #add(slot: number, band: Band, { whole, fraction }: Amount, now: number): void {
-    if (whole > 0) this.#buckets.refund(slot, band, whole, now, now)
+  #add(slot: number, { buckets, band }: CountedAs, { whole, fraction }: Amount, now: number): void {
+    if (whole > 0) buckets.refund(slot, band, whole, now, now)
     if (fraction === 0) return
     const { next } = this.#current
-    this.#buckets.step(slot, band, 0, now, 0, this.#current)
+    buckets.step(slot, band, 0, now, 0, this.#current)
     const sum = (next[1] as number) + fraction
     const carry = sum >= band.windowTicks ? 1 : 0
     next[0] = (next[0] as number) + carry
     next[1] = sum - carry * band.windowTicks
-    this.#buckets.write(slot, next)
+    buckets.write(slot, next)
   }
 
   /** The permits that are missing from a bucket that refills. */
-  #missing(slot: number, band: Band, now: number): Amount {
+  #missing(slot: number, { buckets, band }: CountedAs, now: number): Amount {
     const { next } = this.#current
-    this.#buckets.step(slot, band, 0, now, 0, this.#current)
+    buckets.step(slot, band, 0, now, 0, this.#current)
     const whole = band.capacity - (next[0] as number)
     const fraction = band.refill === 'STEADY' ? (next[1] as number) : 0
     return fraction === 0 ? { whole, fraction } : { whole: whole - 1, fraction: band.windowTicks - fraction }

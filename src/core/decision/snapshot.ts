@@ -194,7 +194,9 @@ export function compileRule(
   options: SnapshotOptions,
   digests = new Map<string, string>(),
 ): CompiledRule {
-  const digest = resetsOnChange(rule, options.resetBucketsOnReload) ? `.${bandsDigest(rule, digests)}` : ''
+  const keepsFraction = rule.onRuleChange === 'SCALE'
+  const resets = resetsOnChange(rule, options.resetBucketsOnReload)
+  const digest = keepsFraction ? '.scale' : resets ? `.${bandsDigest(rule, digests)}` : ''
   const generation = `${options.isCandidate ? 'candidate.' : ''}${options.resets(ruleSetId, rule.id)}${digest}`
   const { id: ruleId, permits, bands, policy, consistency } = rule
   const { overrides: hasOverrides, limitScope, onStoreFailure, ban } = rule
@@ -209,6 +211,7 @@ export function compileRule(
     generation,
     permits,
     bands,
+    definitions: keepsFraction ? bands : undefined,
     isLeased,
     hasOverrides,
     countsAddresses,

@@ -95,7 +95,9 @@ export class ReservingLimiter implements ReservationHandler {
     const name = this.#nameOf(id)
     const currentGroup = (group: BucketGroup): BucketGroup | undefined => {
       const current = groupOf(group.ruleSetId, group.ruleId)
-      return current?.generation === group.generation ? current : undefined
+      if (current?.generation !== group.generation) return undefined
+      // Permits of an earlier definition are a fraction of its capacity.
+      return group.definitions === undefined ? current : group
     }
     const settle = async (): Promise<SettleOutcome> => {
       try {

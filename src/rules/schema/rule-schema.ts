@@ -1,6 +1,6 @@
 import { omitUndefined } from '../../core/omit-undefined.js'
 import type { AlgorithmName, Band, Rule } from '../../core/rule.js'
-import { maxCapacity, maxWindowTicks, requestCost } from '../../core/rule.js'
+import { maxCapacity, maxWindowTicks, requestCost, ruleChanges } from '../../core/rule.js'
 import { type Fields, type FieldValues, givenAlias, isObject, itemsOf, openFields } from '../../validation/fields.js'
 import type { ValidationIssues } from '../../validation/issues.js'
 import { described, type Kind, structured, wrongValue } from '../../validation/kind.js'
@@ -58,8 +58,8 @@ export const ruleKinds = {
   onStoreFailure: oneOf(['LOCAL', 'ALLOW', 'DENY'] as const),
   ban: described(banKind, 'Rejects every request of a key for some time after repeated rejections by this rule.'),
   onRuleChange: described(
-    oneOf(['RESET', 'KEEP'] as const),
-    'Existing buckets when the bands change. RESET: start full. KEEP: keep the level. Default: from the configuration.',
+    oneOf(ruleChanges),
+    'Existing buckets when the bands change. RESET: start full. KEEP: keep the level. SCALE: keep the used fraction. Default: from the configuration.',
   ),
   overrides: described(boolean, 'Enable overrides for this rule. Default: false.'),
   attributes: described(attributesKind, 'Free-form JSON, preserved byte for byte.'),

@@ -15,8 +15,9 @@ import { memoryVariants } from './variants.js'
 /** The slot of a key that has no buckets yet. */
 const noSlot = -1
 
-/** True if the group has neither a ban nor an override that allows or denies every request. */
-const isPlain = ({ listed, ban }: BucketGroup): boolean => listed === undefined && ban === undefined
+/** True if the group has no ban, no override that allows or denies every request, and no buckets to convert. */
+const isPlain = ({ listed, ban, definitions }: BucketGroup): boolean =>
+  listed === undefined && ban === undefined && definitions === undefined
 
 /** The buckets of a key: their table and slot there, and the key under which they are stored. */
 export interface OpenSlot {
@@ -128,7 +129,8 @@ export class MemoryBuckets implements MemoryStore {
         const slot = table.slotOf(boundedKey(charge.key)) ?? noSlot
         this.#tableOf[i] = table
         this.#slots[i] = slot
-        if (slot === noSlot && charge.key !== overflowKey) newKeys += 1
+        if (slot === noSlot) newKeys += charge.key === overflowKey ? 0 : 1
+        else if (group.definitions !== undefined && !peek) table.rebase(slot, now)
         for (let j = 0; j < bands.length; j++) {
           const step = this.#steps[index++] ?? this.#addStep()
           const ofBand = buckets[j] as Buckets

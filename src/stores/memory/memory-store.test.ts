@@ -4,7 +4,8 @@ import { band, chargeOf, group } from '../../testing/fixtures.js'
 import { manualClock } from '../../testing/manual-clock.js'
 import { memoryStore } from './memory-store.js'
 
-describe('memoryStore', () => bucketStoreContract(it, (clock) => memoryStore({ clock }), { overrides: true }))
+describe('memoryStore', () =>
+  bucketStoreContract(it, (clock) => memoryStore({ clock }), { overrides: true, definitions: true }))
 
 describe('a memory store that is full of buckets that reject', () => {
   const rule = group('rule', [band({ capacity: 1 })], { hasOverrides: true })

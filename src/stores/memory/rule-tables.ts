@@ -1,4 +1,4 @@
-import { createBuckets, ReservedBuckets, Rows } from '../../algorithms/index.js'
+import { createBuckets, definitionOf, ReservedBuckets, Rows } from '../../algorithms/index.js'
 import type { Buckets, Step } from '../../core/algorithm.js'
 import type { BucketGroup } from '../../core/bucket-store.js'
 import type { HoldId } from '../../core/holds/hold-storage.js'
@@ -35,20 +35,24 @@ export class RuleTable {
     if (group === this.group) return this
     this.group = group
     this.bands = group.bands
-    this.buckets = group.bands.map((band) => {
-      const name = nameOfBand(band)
-      const buckets = this.#bucketsByBand.get(name) ?? createBuckets(band, this.#rows)
-      this.#bucketsByBand.set(name, buckets)
-      return buckets
-    })
+    this.buckets = group.bands.map((band) => this.#bucketsOf(band, definitionOf(band, group.definitions)))
     return this
+  }
+
+  #bucketsOf(band: Band, definition: Band | undefined): Buckets {
+    const name = nameOfBand(band, definition)
+    const known = this.#bucketsByBand.get(name)
+    known?.bind?.(band, definition)
+    const buckets = known ?? createBuckets(band, this.#rows, definition)
+    this.#bucketsByBand.set(name, buckets)
+    return buckets
   }
 
   /** The buckets of the current bands, which keep reservations from now on. */
   reserved(): readonly ReservedBuckets[] {
     for (const [name, buckets] of this.#bucketsByBand)
       if (!(buckets instanceof ReservedBuckets)) this.#bucketsByBand.set(name, new ReservedBuckets(buckets))
-    this.buckets = this.bands.map((band) => this.#bucketsByBand.get(nameOfBand(band)) as Buckets)
+    this.buckets = this.bands.map((band) => this.#bucketsOf(band, definitionOf(band, this.group?.definitions)))
     return this.buckets as readonly ReservedBuckets[]
   }
 
@@ -69,6 +73,11 @@ export class RuleTable {
     const slot = this.#freeSlots.pop() ?? this.#slots.size
     this.#slots.set(ownText(key), slot)
     return slot
+  }
+
+  /** Converts the buckets of a slot that were written under another definition of the rule. */
+  rebase(slot: number, now: number): void {
+    for (let i = 0; i < this.buckets.length; i++) this.buckets[i]?.rebase?.(slot, this.bands[i] as Band, now)
   }
 
   delete(key: string): boolean {
@@ -132,7 +141,8 @@ export class RuleTable {
   }
 }
 
-const nameOfBand = ({ label, algorithm, refill }: Band): string => JSON.stringify([label, algorithm, refill])
+const nameOfBand = ({ label, algorithm, refill }: Band, definition: Band | undefined): string =>
+  JSON.stringify([label, algorithm, refill, definition !== undefined])
 
 /** The tables of all rules. A table exists as long as its rule has keys. */
 export class RuleTables {

@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto'
-import { cellsOf, kindOf } from '../../algorithms/index.js'
+import { cellsOf, definitionOf, kindOf } from '../../algorithms/index.js'
 import { algorithmTraits, takeHolds } from '../../core/algorithm-traits.js'
 import type { BucketGroup } from '../../core/bucket-store.js'
 import type { Calendar } from '../../core/calendar/calendar.js'
 import { digestOfKey, escapeKeyPart, isLongKey, longestKey, specialInKey } from '../../core/keys/bounded-key.js'
+import type { Band } from '../../core/rule.js'
 
 /** A key that needs no escaping and is short in UTF-8, where a character has at most four bytes. */
 export const plainKey = /^[^:{}%\s\p{Cc}\p{Cs}]{1,32}$/u
@@ -25,8 +26,11 @@ export interface GroupLayout {
   readonly suffix: string
   /** Identifies each band within the value of a Redis key: 24 bits. */
   readonly ids: readonly number[]
-  /** Per band, what the script needs to know: tag, capacity, tokens and window. The tag is the id and the algorithm. */
-  readonly terms: readonly number[]
+  /**
+   * Per band, what the script needs to know: tag, capacity, tokens and window. The tag is the id and the algorithm. If the group
+   * keeps the used fraction, the capacity is a list that also has the numbers of the definition.
+   */
+  readonly terms: readonly (number | readonly number[])[]
   /** True if a bucket is a log instead of a few numbers. */
   readonly hasLog: boolean
   /** The calendar of each band, if at least one band has one. */
@@ -60,7 +64,10 @@ export class Layouts {
       ids,
       terms: bands.flatMap((band, i) => {
         const tag = (ids[i] as number) * tagUnit + kindOf(band)
-        return [tag, band.capacity, band.refillTokens, band.windowTicks]
+        const definition = definitionOf(band, group.definitions)
+        return definition === undefined
+          ? [tag, band.capacity, band.refillTokens, band.windowTicks]
+          : [tag + hasDefinition, [band.capacity, ...this.#numbersOf(definition)], band.refillTokens, band.windowTicks]
       }),
       hasLog: bands.some((band) => cellsOf(band) === undefined && !algorithmTraits[band.algorithm].takesHolds),
       calendars: bands.some(({ calendar }) => calendar) ? bands.map(({ calendar }) => calendar) : undefined,
@@ -68,6 +75,14 @@ export class Layouts {
     }
     this.byGroup.set(group, layout)
     return layout
+  }
+
+  /** The numbers of a definition. A calendar has a number in place of its window, above every window. */
+  #numbersOf({ capacity, refillTokens, windowTicks, calendar }: Band): readonly number[] {
+    if (calendar === undefined) return [capacity, refillTokens, windowTicks]
+    const { unit, timeZone, month, day } = calendar
+    const digest = this.#digest(JSON.stringify([unit, timeZone, month, day])).readUIntBE(0, calendarBytes)
+    return [capacity, refillTokens, calendars + digest]
   }
 
   /** The end of the key of a ban. Bans outlive the generation of a rule. */
@@ -107,8 +122,12 @@ const abbreviationLength = 6
 const banLength = 16
 const idBytes = 3
 const idCount = 2 ** (8 * idBytes)
-/** The lowest byte of a tag is the number of the algorithm. */
+/** The lowest byte of a tag is the number of the algorithm, and flags. */
 const tagUnit = 256
+/** The flag of a record that ends with its definition. */
+const hasDefinition = 64
+const calendars = 2 ** 47
+const calendarBytes = 5
 
 const sha256: Digest = (text) => createHash('sha256').update(text).digest()
 

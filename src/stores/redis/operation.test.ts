@@ -32,7 +32,7 @@ function numbersOf(batch: readonly Operation[], now = 7): { keys: readonly strin
 
 /** The Redis key and, per band, the numbers that the script receives. */
 const nameOf = (rule: BucketGroup, key: string): string => `p:{${key}}${names.layouts.of(rule).suffix}`
-const termsOf = (rule: BucketGroup): readonly number[] => names.layouts.of(rule).terms
+const termsOf = (rule: BucketGroup): readonly number[] => names.layouts.of(rule).terms as readonly number[]
 
 describe('the encoded batch', () => {
   const cell = bandOf('cell')
@@ -43,6 +43,13 @@ describe('the encoded batch', () => {
     const [id] = names.layouts.of(one).ids
     expect(termsOf(one)).toEqual([(id as number) * 256 + 1, 10, 5, 1_000_000])
     expect(termsOf(two).map((term) => term % 256)).toEqual([5, 10, 5, 1_000_000 % 256, 1, 10, 5, 1_000_000 % 256])
+  })
+
+  it('adds the definition to a band that keeps its used fraction, which may differ from the limits of a call', () => {
+    const rule = { ...one, definitions: [cell], bands: [{ ...cell, capacity: 7 }] }
+    const [id] = names.layouts.of(rule).ids
+    const numbers = [(id as number) * 256 + 65, [7, 10, 5, 1_000_000], 5, 1_000_000]
+    expect(names.layouts.of(rule).terms).toEqual(numbers)
   })
 
   it('combines equal charges of separate keys into one run', () => {

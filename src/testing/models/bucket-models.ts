@@ -1,6 +1,17 @@
 import { maxDebt } from '../../algorithms/answer.js'
 import type { Band } from '../../core/rule.js'
-import { divideDown, divideUp, forcedPermits, larger, type Model, resultAt, sizes, smaller } from './model.js'
+import {
+  divideDown,
+  divideUp,
+  forcedPermits,
+  larger,
+  type Model,
+  resultAt,
+  scaleTick,
+  scaleUsed,
+  sizes,
+  smaller,
+} from './model.js'
 
 /** The state of the last write. A unit is 1/window permit, so that each tick adds or drains exactly `refillTokens` units. */
 interface Written {
@@ -49,6 +60,11 @@ export function tokenModel(from?: Written): Model {
     resetAt(band, now) {
       const { capacity, refill, window } = sizes(band)
       return now + divideUp(capacity * window - units, refill)
+    },
+    scale(change, now) {
+      this.touch(change.from, now)
+      const { capacity, window } = sizes(change.from)
+      write(change.shares * window - scaleUsed(capacity * window - units, change), change.from, now)
     },
     isUnused: (band) => units >= sizes(band).capacity * sizes(band).window,
     copy: () => tokenModel(written),
@@ -108,6 +124,12 @@ export function leakyModel(from?: Written): Model {
       return larger(0n, divideDown(capacity * window - water, window))
     },
     resetAt: (band, now) => now + divideUp(water, sizes(band).refill),
+    scale(change, now) {
+      this.touch(change.from, now)
+      const { capacity, window } = sizes(change.from)
+      const inDebt = water > capacity * window
+      written = { units: scaleUsed(water, change), at: now, window, inDebt }
+    },
     isUnused: () => water === 0n,
     copy: () => leakyModel(written),
   }
@@ -171,6 +193,15 @@ export function intervalModel(from?: WrittenInterval): Model {
     },
     remaining: () => larger(0n, tokens),
     resetAt: (band, now) => reachedAt(sizes(band).capacity, band, now),
+    scale(change, now) {
+      this.touch(change.from, now)
+      const waiting = last && { at: last.at, permits: last.permits && scaleUsed(last.permits, change) }
+      written = {
+        tokens: change.shares - scaleUsed(sizes(change.from).capacity - tokens, change),
+        start: change.from.windowTicks === change.to.windowTicks ? start : scaleTick(start, change, now),
+        last: waiting,
+      }
+    },
     isUnused: (band) => tokens >= sizes(band).capacity,
     copy: () => intervalModel(written),
     level: () => tokens,

@@ -69,6 +69,8 @@ export function holdModel(entries: readonly Entry[] = [], seenAt: bigint | undef
     },
     remaining: (band: Band, now) => larger(0n, sizes(band).capacity - usedAt(now)),
     resetAt: (_band, now) => liveAt(now).reduce((latest, { expiresAt }) => larger(latest, expiresAt), now),
+    /** Requests in progress stay in progress. */
+    scale() {},
     isUnused: (_band, now) => liveAt(now).length === 0,
     copy: () => holdModel(holds, last),
   }

@@ -21,12 +21,31 @@ export interface Model {
   touch(band: Band, now: bigint): void
   remaining(band: Band, now: bigint): bigint
   resetAt(band: Band, now: bigint): bigint
+  /** Converts the bucket to another definition of its band, with the same used fraction at `now`. Not of models that keep reservations. */
+  scale?(change: DefinitionChange, now: bigint): void
   /** True if the bucket is equivalent to an unused one. */
   isUnused(band: Band, now: bigint): boolean
   copy(): Model
   /** The permits in a bucket that refills in whole permits, negative in debt. Other models do not need it. */
   level?(): bigint
 }
+
+/** A change of the definition of a band under `onRuleChange: SCALE`. Permits are counted in shares. */
+export interface DefinitionChange {
+  /** The old definition, in shares. */
+  readonly from: Band
+  readonly to: Band
+  /** The shares of a full bucket under the new definition. */
+  readonly shares: bigint
+}
+
+/** The used shares after the change, rounded up. Any unit can be scaled, such as 1/window of a share. */
+export const scaleUsed = (used: bigint, { from, shares }: DefinitionChange): bigint =>
+  divideUp(used * shares, sizes(from).capacity)
+
+/** A tick keeps the part of the window that has passed since then. */
+export const scaleTick = (tick: bigint, { from, to }: DefinitionChange, now: bigint): bigint =>
+  tick >= now ? tick : now - ((now - tick) * sizes(to).window) / sizes(from).window
 
 export interface ModelResult {
   readonly allowed: boolean

@@ -1,3 +1,4 @@
+import { definitionOf } from '../../algorithms/index.js'
 import { algorithmTraits } from '../../core/algorithm-traits.js'
 import type { BandResult, BucketGroup, BucketStore, Charge, ChargeResult, Refund } from '../../core/bucket-store.js'
 import { type Clock, ticks } from '../../core/clock.js'
@@ -5,7 +6,7 @@ import type { Hold } from '../../core/holds/hold-storage.js'
 import type { AlgorithmName, Band } from '../../core/rule.js'
 import { intervalModel, leakyModel, tokenModel } from './bucket-models.js'
 import { holdModel } from './hold-model.js'
-import type { Model, ModelResult } from './model.js'
+import { larger, type Model, type ModelResult } from './model.js'
 import { ReferenceReservations } from './reference-reservations.js'
 import { type ReservableModel, replayedTokenModel, reservableModel } from './reservation-models.js'
 import { fixedWindowModel, slidingCounterModel, slidingLogModel } from './window-models.js'
@@ -36,18 +37,44 @@ interface ReferenceOptions {
 const reservable = (band: Band): ReservableModel =>
   band.algorithm === 'TOKEN_BUCKET' && band.refill === 'STEADY' ? replayedTokenModel() : reservableModel(newModel(band))
 
+/** A bucket, the definition under which it was written if its group keeps the used fraction, and the shares of a full bucket. */
+interface Entry {
+  readonly model: Model
+  readonly definition: Band | undefined
+  readonly shares: bigint
+}
+
+/** A bucket prepared for an operation: its band in shares, and the shares of a permit. */
+interface Opened {
+  readonly bucket: Model
+  readonly band: Band
+  readonly perPermit: bigint
+}
+
 /** A bucket store of the reference models, with which other stores are compared. It is slow, and its memory is unbounded. */
 export function referenceStore({ clock, reserves = false }: ReferenceOptions): ReferenceStore {
-  const buckets = new Map<string, Model>()
+  const buckets = new Map<string, Entry>()
   const name = (group: BucketGroup, band: Band, key: string): string =>
     JSON.stringify([group.ruleSetId, group.ruleId, group.generation, band.label, band.algorithm, band.refill, key])
 
-  const model = (group: BucketGroup, band: Band, key: string, now: bigint): Model => {
+  /** `converts` is false for operations that change nothing, such as a peek. */
+  const open = (group: BucketGroup, band: Band, key: string, now: bigint, converts = true): Opened => {
     const id = name(group, band, key)
-    const bucket = buckets.get(id) ?? (reserves ? reservable(band) : newModel(band))
-    buckets.set(id, bucket)
-    bucket.touch(band, now)
-    return bucket
+    const definition = definitionOf(band, group.definitions)
+    const unused = (): Entry => ({
+      model: reserves ? reservable(band) : newModel(band),
+      definition,
+      shares: BigInt(definition?.capacity ?? 1),
+    })
+    const known = buckets.get(id) ?? unused()
+    const entry = definition === undefined ? known : converted(known, definition, band, now, unused)
+    // A capacity of 0 uses nothing, so that the bucket under the old definition stays.
+    const isStored = converts && (entry === known || definition?.capacity !== 0)
+    if (isStored || !buckets.has(id)) buckets.set(id, entry)
+    const perPermit = definition === undefined || entry.shares === 0n ? 1n : entry.shares / BigInt(definition.capacity)
+    const opened = { bucket: entry.model, band: inShares(band, perPermit), perPermit }
+    opened.bucket.touch(opened.band, now)
+    return opened
   }
 
   const modelsOf = (holds: readonly Hold[]) => {
@@ -55,22 +82,25 @@ export function referenceStore({ clock, reserves = false }: ReferenceOptions): R
     return holds.flatMap(({ group, key, hold }) =>
       group.bands
         .filter(({ algorithm }) => algorithmTraits[algorithm].takesHolds)
-        .map((band) => ({ bucket: model(group, band, key, now), band, hold, now })),
+        .map((band) => ({ ...open(group, band, key, now), hold, now })),
     )
   }
 
   const charge = async (charges: readonly Charge[], peek: boolean): Promise<ChargeResult> => {
     const now = BigInt(ticks(clock))
-    const outcomes = charges.map((charge) => outcomeOf(charge, model, now))
+    const outcomes = charges.map((charge) =>
+      outcomeOf(charge, (band) => open(charge.group, band, charge.key, now, !peek), now),
+    )
     const granted = outcomes.every(({ charge, allowed }) => allowed || charge.shadow)
     const bands = outcomes.flatMap(({ charge, buckets, allowed }) =>
-      buckets.map(({ band, bucket, answer }) => {
+      buckets.map(({ opened, answer }) => {
         if (!granted || !allowed || charge.permits === 0)
-          return resultOf(bucket, band, now, charge.permits === 0 ? free : { ...answer, delay: 0 })
-        const charged = peek ? bucket.copy() : bucket
-        charged.touch(band, now)
-        charged.charge(band, BigInt(charge.permits), now, answer.grantedAt, charge.hold)
-        return resultOf(charged, band, now, answer)
+          return resultOf(opened, now, charge.permits === 0 ? free : { ...answer, delay: 0 })
+        const { band, perPermit } = opened
+        const bucket = peek ? opened.bucket.copy() : opened.bucket
+        bucket.touch(band, now)
+        bucket.charge(band, BigInt(charge.permits) * perPermit, now, answer.grantedAt, charge.hold)
+        return resultOf({ bucket, band, perPermit }, now, answer)
       }),
     )
     return { granted, now: Number(now), bands }
@@ -78,8 +108,10 @@ export function referenceStore({ clock, reserves = false }: ReferenceOptions): R
 
   const force = (given: Charge): Promise<ChargeResult> => {
     const now = BigInt(ticks(clock))
-    for (const band of given.group.bands)
-      model(given.group, band, given.key, now).force(band, BigInt(given.permits), now)
+    for (const ofRule of given.group.bands) {
+      const { bucket, band, perPermit } = open(given.group, ofRule, given.key, now)
+      bucket.force(band, BigInt(given.permits) * perPermit, now)
+    }
     return charge([{ ...given, permits: 0 }], true)
   }
 
@@ -94,7 +126,7 @@ export function referenceStore({ clock, reserves = false }: ReferenceOptions): R
   const reservations = new ReferenceReservations({
     clock,
     charge: (charges, peek) => charge(charges, peek),
-    modelOf: (group, band, key) => model(group, band, key, BigInt(ticks(clock))) as ReservableModel,
+    modelOf: (group, band, key) => open(group, band, key, BigInt(ticks(clock))).bucket as ReservableModel,
     hasModel: (group, band, key) => buckets.has(name(group, band, key)),
   })
 
@@ -105,12 +137,12 @@ export function referenceStore({ clock, reserves = false }: ReferenceOptions): R
     async refund(refunds: readonly Refund[]) {
       const now = BigInt(ticks(clock))
       for (const { group, key, permits, grantedAt, hold } of refunds)
-        for (const [index, band] of group.bands.entries()) {
-          if (!buckets.has(name(group, band, key))) continue
+        for (const [index, ofRule] of group.bands.entries()) {
+          if (!buckets.has(name(group, ofRule, key))) continue
           const at = grantedAt?.[index] === undefined ? now : BigInt(Math.ceil(grantedAt[index]))
-          const bucket = model(group, band, key, now)
+          const { bucket, band, perPermit } = open(group, ofRule, key, now)
           if (hold !== undefined && bucket.release !== undefined) bucket.release(hold, now)
-          else bucket.refund(band, BigInt(permits), now, at)
+          else bucket.refund(band, BigInt(permits) * perPermit, now, at)
         }
     },
     holds: {
@@ -128,9 +160,12 @@ export function referenceStore({ clock, reserves = false }: ReferenceOptions): R
     spent(group, key) {
       const now = BigInt(ticks(clock))
       return group.bands.map((band) => {
-        const copy = buckets.get(name(group, band, key))?.copy()
-        copy?.touch(band, now)
-        return copy?.isUnused(band, now) ?? true
+        const { model, definition, shares } = buckets.get(name(group, band, key)) ?? {}
+        const copy = model?.copy()
+        const written =
+          definition === undefined ? band : inShares(definition, shares ? shares / BigInt(definition.capacity) : 1n)
+        copy?.touch(written, now)
+        return copy?.isUnused(written, now) ?? true
       })
     },
     async reset(group, key) {
@@ -145,22 +180,65 @@ export function referenceStore({ clock, reserves = false }: ReferenceOptions): R
 /** The answer for 0 permits, which are always granted. */
 const free: ModelResult = { allowed: true, grantedAt: 0n, delay: 0, retryAfter: 0n }
 
-type FindModel = (group: BucketGroup, band: Band, key: string, now: bigint) => Model
-
-function outcomeOf(charge: Charge, model: FindModel, now: bigint) {
-  const buckets = charge.group.bands.map((band) => {
-    const bucket = model(charge.group, band, charge.key, now)
-    return { band, bucket, answer: bucket.peek(band, BigInt(charge.permits), now, BigInt(charge.maxWaitTicks)) }
+function outcomeOf(charge: Charge, open: (band: Band) => Opened, now: bigint) {
+  const buckets = charge.group.bands.map((ofRule) => {
+    const opened = open(ofRule)
+    const { bucket, band, perPermit } = opened
+    const permits = BigInt(charge.permits) * perPermit
+    return { opened, answer: bucket.peek(band, permits, now, BigInt(charge.maxWaitTicks)) }
   })
   return { charge, buckets, allowed: charge.permits === 0 || buckets.every(({ answer }) => answer.allowed) }
 }
 
-function resultOf(bucket: Model, band: Band, now: bigint, answer: ModelResult): BandResult {
+function resultOf({ bucket, band, perPermit }: Opened, now: bigint, answer: ModelResult): BandResult {
   return {
     allowed: answer.allowed,
     delay: answer.delay,
     retryAfter: answer.retryAfter === undefined ? Number.POSITIVE_INFINITY : Number(answer.retryAfter),
-    remaining: Number(bucket.remaining(band, now)),
+    remaining: Number(bucket.remaining(band, now) / perPermit),
     resetAt: Number(bucket.resetAt(band, now)),
   }
 }
+
+const inShares = (band: Band, perPermit: bigint): Band => ({
+  ...band,
+  capacity: band.capacity * Number(perPermit),
+  refillTokens: band.refillTokens * Number(perPermit),
+})
+
+/** The bucket after it is used under `definition`: the same used fraction, in shares of which each permit has a whole number. */
+function converted(entry: Entry, definition: Band, band: Band, now: bigint, unused: () => Entry): Entry {
+  const { model, definition: before = definition, shares } = entry
+  const isSame = JSON.stringify(terms(before)) === JSON.stringify(terms(definition))
+  const isOtherCalendar = JSON.stringify(before.calendar) !== JSON.stringify(definition.calendar)
+  if (shares === 0n || definition.capacity === 0 || isOtherCalendar) return isSame ? entry : unused()
+  if (isSame && shares === BigInt(definition.capacity)) return entry
+  const target = sharesOf(shares, definition, band)
+  const copy = model.copy()
+  const from = inShares(before, shares / BigInt(before.capacity))
+  const current = model.copy()
+  current.touch(from, now)
+  if (current.isUnused(from, now)) return unused()
+  if (target === shares && isSame) return entry
+  if (copy.scale === undefined) throw new TypeError('Models that keep reservations do not support changed definitions.')
+  copy.scale({ from, to: definition, shares: target }, now)
+  return { model: copy, definition, shares: target }
+}
+
+const terms = ({ capacity, refillTokens, windowTicks, calendar }: Band) => [
+  capacity,
+  refillTokens,
+  calendar ?? windowTicks,
+]
+
+/** The least common multiple of the shares and the capacity, or the largest multiple of the capacity that a bucket can have. */
+function sharesOf(shares: bigint, { capacity, refillTokens, algorithm }: Band, call: Band): bigint {
+  const most = algorithm === 'SLIDING_WINDOW_LOG' ? 2n ** 23n - 1n : 2n ** 38n
+  const [permits, largest] = [BigInt(capacity), BigInt(Math.max(refillTokens, call.capacity, call.refillTokens))]
+  let perPermit = shares / greatestCommonDivisor(shares, permits)
+  if (perPermit * permits > most) perPermit = most / permits
+  if (perPermit * largest > most) perPermit = larger(1n, most / largest)
+  return perPermit * permits
+}
+
+const greatestCommonDivisor = (a: bigint, b: bigint): bigint => (b === 0n ? a : greatestCommonDivisor(b, a % b))

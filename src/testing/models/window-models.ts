@@ -1,6 +1,18 @@
 import { periodsOf } from '../../core/calendar/periods.js'
 import type { Band } from '../../core/rule.js'
-import { divideDown, divideUp, forcedPermits, larger, type Model, resultAt, sizes, smaller } from './model.js'
+import {
+  type DefinitionChange,
+  divideDown,
+  divideUp,
+  forcedPermits,
+  larger,
+  type Model,
+  resultAt,
+  scaleTick,
+  scaleUsed,
+  sizes,
+  smaller,
+} from './model.js'
 
 interface Grant {
   readonly at: bigint
@@ -19,6 +31,10 @@ interface Lookback {
   refundable(history: History, band: Band, now: bigint, grantedAt: bigint): ((grant: Grant) => boolean) | undefined
   /** Reopens the previous window if no request waits for the later one. */
   reopen?(history: History, band: Band, now: bigint): void
+  /** Converts the grants to another definition whose windows are different. */
+  scale(history: History, change: DefinitionChange, now: bigint): void
+  /** True if all grants of a window are equivalent, so that they are scaled together. */
+  readonly countsWindows: boolean
   remaining(history: History, band: Band, now: bigint): bigint
   /** The permits that are left, negative in debt. */
   available(history: History, band: Band, now: bigint): bigint
@@ -83,6 +99,16 @@ function lookbackModel(lookback: Lookback, resetsNewest: boolean, from?: History
       if (taken > 0n) this.charge(band, taken, now, larger(now, history.newest ?? now))
       else history.writtenAt = now
     },
+    scale(change, now) {
+      const { from, to } = change
+      if (history.writtenAt === undefined) return
+      if (hasSameWindows(from, to)) {
+        history.grants = lookback.countsWindows ? scaleWindows(history, change) : scaleGrants(history.grants, change)
+        return
+      }
+      this.touch(from, now)
+      lookback.scale(history, change, now)
+    },
     remaining: (band, now) => lookback.remaining(history, band, now),
     resetAt: (band, now) => lookback.resetAt(history, band, now),
     isUnused: (band, now) => lookback.isUnused(history, band, now),
@@ -113,6 +139,30 @@ const inWindow = (history: History, start: bigint, band: Band): bigint =>
 const openWindow = (history: History, band: Band, now: bigint): bigint =>
   larger(startOf(now, band), startOf(history.newest ?? now, band))
 
+const hasSameWindows = (one: Band, other: Band): boolean =>
+  JSON.stringify(one.calendar ?? one.windowTicks) === JSON.stringify(other.calendar ?? other.windowTicks)
+
+/** Scales the count of each window. */
+function scaleWindows(history: History, change: DefinitionChange): Grant[] {
+  const starts = new Set(history.grants.map(({ at }) => startOf(at, change.from)))
+  return [...starts].map((at) => ({ at, permits: scaleUsed(inWindow(history, at, change.from), change) }))
+}
+
+/** Scales the grants so that the sum of a grant and all later ones is rounded once. */
+function scaleGrants(grants: readonly Grant[], change: DefinitionChange): Grant[] {
+  const sumFrom = (index: number): bigint => grants.slice(index).reduce((sum, { permits }) => sum + permits, 0n)
+  return grants
+    .map(({ at }, i) => ({ at, permits: scaleUsed(sumFrom(i), change) - scaleUsed(sumFrom(i + 1), change) }))
+    .filter(({ permits }) => permits > 0n)
+}
+
+/** Replaces all grants by one. */
+function replaceGrants(history: History, at: bigint, permits: bigint): void {
+  history.grants = permits > 0n ? [{ at, permits }] : []
+  history.newest = at
+  history.reopens = false
+}
+
 /** Periods have different lengths, so a grant keeps its distance in periods. */
 function shiftPeriods(at: bigint, band: Band, from: bigint, to: bigint): bigint {
   const period = startOf(at, band)
@@ -141,6 +191,14 @@ export const fixedWindowModel = (): Model =>
       refundable(history, band, now, grantedAt) {
         const window = startOf(grantedAt, band)
         return window === openWindow(history, band, now) ? ({ at }) => startOf(at, band) === window : undefined
+      },
+      countsWindows: true,
+      /** The count belongs to the new window that contains now. */
+      scale(history, change, now) {
+        const { from } = change
+        const open = openWindow(history, from, now)
+        replaceGrants(history, larger(open, now), scaleUsed(inWindow(history, open, from), change))
+        history.writtenAt = now
       },
       reopen(history, band, now) {
         const open = openWindow(history, band, now)
@@ -178,6 +236,16 @@ export const slidingCounterModel = (): Model =>
         const kept = divideUp(inWindow(history, open - window, band) * part, window)
         const current = history.grants.filter(({ at }) => startOf(at, band) === open)
         return [...(kept > 0n ? [{ at: open, permits: kept }] : []), ...current]
+      },
+      countsWindows: true,
+      /** The weighted count becomes the count of the new window. */
+      scale(history, change, now) {
+        const { from } = change
+        const { window } = sizes(from)
+        const open = openWindow(history, from, now)
+        const used = divideUp(weighted(history, from, larger(open, now)), window)
+        replaceGrants(history, larger(open, now), scaleUsed(used, change))
+        history.writtenAt = now
       },
       /** Evaluates the definition window by window, with a bisection within each. */
       earliest(history, band, permits, now) {
@@ -226,6 +294,17 @@ export const slidingLogModel = (): Model =>
         return [from, ...leaving].find((at) => count(history, at - window, at) + permits <= capacity) as bigint
       },
       shift: (at, _band, from, to) => at + to - from,
+      countsWindows: false,
+      /** A grant keeps the part of the window after which it expires. */
+      scale(history, change, now) {
+        const grants = history.grants.filter(({ at }) => at > now - sizes(change.from).window)
+        history.grants = scaleGrants(grants, change).map(({ at, permits }) => ({
+          at: scaleTick(at, change, now),
+          permits,
+        }))
+        history.newest = history.grants.at(-1)?.at
+        history.writtenAt = now
+      },
       refundable:
         (_history, _band, _now, grantedAt) =>
         ({ at }) =>

@@ -5,10 +5,18 @@
 --@include ../../../algorithms/window.lua
 local algorithms, bands = {}, {}
 
--- The low byte of a tag is the number of the algorithm; the others identify the band within its key. The window of a calendar
--- band is a list of the ticks at which its periods start.
+-- The low byte of a tag is the number of the algorithm and flags; the others identify the band within its key. The window of a
+-- calendar band is a list of the ticks at which its periods start. If the rule keeps the used fraction when it changes, the
+-- capacity is a list: that of the band, and the capacity, tokens and window of its definition.
 local function newBand(tag, capacity, tokens, window)
-  local kind, isCalendar = tag % 256, type(window) == 'table'
+  local kind, isCalendar = tag % 8, type(window) == 'table'
+  local definition, suffix, definitionTerms
+  if type(capacity) == 'table' then
+    definitionTerms = capacity
+    definition = { capacity = capacity[2], tokens = capacity[3], window = capacity[4] }
+    suffix = pack(definitionFormat, capacity[2], capacity[3], capacity[4], capacity[2])
+    capacity = capacity[1]
+  end
   local algorithm = algorithms[isCalendar and 'calendar' or kind]
   if not algorithm then
     --@twins kind algorithm
@@ -29,6 +37,9 @@ local function newBand(tag, capacity, tokens, window)
     kind = kind,
     id = floor(tag / 256),
     capacity = capacity,
+    definition = definition,
+    definitionTerms = definitionTerms,
+    suffix = suffix,
     tokens = tokens,
     window = window,
     isCalendar = isCalendar,

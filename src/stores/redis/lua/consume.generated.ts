@@ -1,6 +1,6 @@
 /** Generated from consume.lua by scripts/assemble-lua.mjs; do not edit. */
 export const consumeScript = {
-  sha: '333c637d1efad51c7a0cd08e205b70910327c3bf',
+  sha: '8d5f4133976a20c4b8c74e7b96e161fa7fbc0eab',
   source: `local RUN = 7
 local FAILED, ALLOWED, EMPTY = 2, 3, 4
 local TOKEN_BUCKET = 1
@@ -137,6 +137,7 @@ local never, max = math.huge, math.max
 local WIDE, LONG, cellBytes, smallLogBytes = 8, 32, 28, 12
 local holdsBytes, holdBytes = 19, 17
 local waitingTicks = 1000000
+local definitionFormat = '<I4I4I6I6'
 local longLogs
 local function longMulDiv(a, b, m)
 local place = 1
@@ -239,7 +240,14 @@ return start - band.window
 end
 local algorithms, bands = {}, {}
 local function newBand(tag, capacity, tokens, window)
-local kind, isCalendar = tag % 256, type(window) == 'table'
+local kind, isCalendar = tag % 8, type(window) == 'table'
+local definition, suffix, definitionTerms
+if type(capacity) == 'table' then
+definitionTerms = capacity
+definition = { capacity = capacity[2], tokens = capacity[3], window = capacity[4] }
+suffix = pack(definitionFormat, capacity[2], capacity[3], capacity[4], capacity[2])
+capacity = capacity[1]
+end
 local algorithm = algorithms[isCalendar and 'calendar' or kind]
 if not algorithm then
 if kind == 1 then algorithm = (function()
@@ -920,6 +928,9 @@ tag = tag,
 kind = kind,
 id = floor(tag / 256),
 capacity = capacity,
+definition = definition,
+definitionTerms = definitionTerms,
+suffix = suffix,
 tokens = tokens,
 window = window,
 isCalendar = isCalendar,
@@ -954,10 +965,11 @@ local CHARGE, PEEK, REFUND, LEASE, SETTLE, RESET, BACKDATE = 1, 2, 3, 4, 5, 6, 8
 local QUEUE, ACQUIRE, RELEASE, RENEW = 20, 21, 22, 23
 local FORCE, PARTIAL = 24, 25
 local notABucket = 'holds something that is not a bucket'
-local HELD = 16
+local HELD, SCALED = 16, 64
 local LOG, HOLDS, kindCount = 5, 7, 7
 local wideBytes, lotsBytes = 36, 32
 local smallEntryBytes, longLogBytes = 10, 41
+local definitionBytes = 20
 local maxRecords = 24
 local firstBytes = 2048
 local loaded, changedKeys = {}, {}
@@ -1061,6 +1073,7 @@ local maxForeignTicks = 60000000
 local leastCapacity = 64
 local function packLog(log)
 return pack(recordFormat, log.tag, log.seenAt, log.shift, log.base, log.head, log.size, log.offset, log.capacity)
+.. (log.definition or '')
 end
 local function changedSlots(log)
 local slots = {}
@@ -1100,7 +1113,7 @@ first = last
 end
 end
 local function hasRoom(log)
-return log.offset and (log.capacity == 0 or log.head + log.size <= log.capacity)
+return log.offset and not log.isMoved and (log.capacity == 0 or log.head + log.size <= log.capacity)
 and not (log.head > leastCapacity and log.head > log.size)
 end
 local function packHead(parts)
@@ -1143,7 +1156,7 @@ write = function(holder, parts, expiry)
 local headBytes, isInPlace = 0, true
 for _, part in ipairs(parts) do
 local isLog = type(part) == 'table'
-headBytes = headBytes + (isLog and longLogBytes or #part)
+headBytes = headBytes + (isLog and longLogBytes + #(part.definition or '') or #part)
 isInPlace = isInPlace and (not isLog or hasRoom(part))
 end
 if not isInPlace or headBytes ~= holder.headBytes then return rewrite(holder, parts, headBytes, expiry) end
@@ -1175,12 +1188,17 @@ local function recordsOf(value)
 local records, at, last = {}, 1, #value
 while at <= last do
 local tag = last - at >= 4 and unpackNumbers('<I4', value, at) or 0
-local flags = tag % 256
+local definitionSize = tag % 128 >= SCALED and definitionBytes or 0
+local flags = tag % 256 - (definitionSize > 0 and SCALED or 0)
 local size = recordSize(value, at, flags)
-if not size or at + size - 1 > last then return nil end
+if not size then return nil end
+size = size + definitionSize
+if at + size - 1 > last then return nil end
 local record = { id = floor(tag / 256), kind = flags % 8, flags = flags, bytes = string.sub(value, at, at + size - 1) }
+if definitionSize > 0 then record.definition = string.sub(record.bytes, -definitionBytes) end
 if flags == LOG + LONG then
 record.long = loadLongLogs().read(record.bytes)
+record.long.definition = record.definition
 if record.long.offset < last then last = record.long.offset end
 end
 records[#records + 1] = record
@@ -1214,12 +1232,20 @@ byId = {},
 loaded[key] = holder
 return holder
 end
-local function readLots(bytes)
-local lots = {}
-lots.earlier, lots.heldEarlier, lots.later, lots.heldLater = unpackNumbers('<dddd', bytes, #bytes - lotsBytes + 1)
+local function readLots(record)
+local lots, at = {}, #record.bytes - lotsBytes + 1
+if record.definition then at = at - definitionBytes end
+lots.earlier, lots.heldEarlier, lots.later, lots.heldLater = unpackNumbers('<dddd', record.bytes, at)
 return lots
 end
+local function dropEnded(bucket, band)
+local lots = bucket.lots
+bucket.first, bucket.second, bucket.third, bucket.fourth =
+held.dropEnded(lots, band, now, bucket.first, bucket.second, bucket.third, bucket.fourth)
+if held.heldIn(lots) == 0 then bucket.lots = nil end
+end
 local function readRecord(bucket, band, record, holder)
+bucket.record, bucket.definition, bucket.isPristine = record, record.definition, true
 if band.algorithm.open then
 bucket.first = band.algorithm.open(record, holder)
 return
@@ -1228,11 +1254,9 @@ local wide, _ = record.flags % HELD >= WIDE, nil
 _, bucket.first, bucket.second, bucket.third, bucket.fourth =
 unpackNumbers(wide and '<I4dddd' or band.format, record.bytes)
 if record.flags < HELD then return end
-local lots = readLots(record.bytes)
+bucket.lots = readLots(record)
 loadHeld()
-bucket.first, bucket.second, bucket.third, bucket.fourth =
-held.dropEnded(lots, band, now, bucket.first, bucket.second, bucket.third, bucket.fourth)
-if held.heldIn(lots) > 0 then bucket.lots = lots end
+if not band.definition then dropEnded(bucket, band) end
 end
 local function openBucket(key, band)
 local holder = loaded[key] or loadKey(key)
@@ -1248,7 +1272,7 @@ if record.kind == band.kind then readRecord(bucket, band, record, holder) end
 end
 end
 if not bucket.first and band.start then band.start(bucket) end
-elseif bucket.band.kind ~= band.kind then bucket.first, bucket.lots = nil, nil end
+elseif bucket.band and bucket.band.kind ~= band.kind then bucket.first, bucket.lots, bucket.original = nil, nil, nil end
 bucket.band = band
 return bucket
 end
@@ -1258,19 +1282,328 @@ if holder.isChanged then return end
 holder.isChanged = true
 changedKeys[#changedKeys + 1] = key
 end
+local scale
+local function loadScale()
+if not scale then
+scale = (function()
+local maxShares, maxLogShares = 2 ^ 38, 2 ^ 23 - 1
+local function greatestCommonDivisor(a, b)
+while b > 0 do a, b = b, a % b end
+return a
+end
+local function sharesFor(shares, capacity, largest, most)
+local perPermit = shares / greatestCommonDivisor(shares, capacity)
+if perPermit * capacity > most then perPermit = floor(most / capacity) end
+if perPermit * largest > most then perPermit = max(1, floor(most / largest)) end
+return capacity * perPermit
+end
+local function scaleUp(value, to, from)
+local quotient, rest = mulDiv(to, value, from)
+return rest > 0 and quotient + 1 or quotient
+end
+local function scaleLevel(whole, fraction, window, to, from)
+local wholes, first = mulDiv(to, whole, from)
+local gained, part = mulDiv(fraction, to, window)
+first = first + gained
+local rest = first % from
+local scaled, second = mulDiv(rest, window, from)
+scaled = scaled + ceil((second + part) / from)
+wholes = wholes + floor(first / from)
+if scaled >= window then return wholes + 1, scaled - window end
+return wholes, scaled
+end
+local calendars = 2 ^ 47
+local function scaledTick(tick, from, newWindow, now)
+if tick >= now then return tick end
+return now - (mulDiv(now - tick, newWindow, from.window))
+end
+local scales = {
+[1] = function(from, shares, _, _, whole, fraction, at, window)
+local part = fraction > 0 and 1 or 0
+local used, usedFraction = scaleLevel(from.capacity - whole - part, part * window - fraction, window, shares, from.capacity)
+local rest = usedFraction > 0 and 1 or 0
+return shares - used - rest, rest * window - usedFraction, at, window
+end,
+[2] = function(from, shares, newWindow, now, whole, since, lastAt, lastPermits)
+if from.window ~= newWindow then since = scaledTick(since, from, newWindow, now) end
+if lastPermits ~= never then lastPermits = scaleUp(lastPermits, shares, from.capacity) end
+return shares - scaleUp(from.capacity - whole, shares, from.capacity), since, lastAt, lastPermits
+end,
+[3] = function(from, shares, _, _, whole, fraction, at, window)
+whole, fraction = scaleLevel(whole, fraction, from.window, shares, from.capacity)
+return whole, fraction, at, window
+end,
+[4] = function(from, shares, newWindow, _, window, count, at, before)
+count = scaleUp(count, shares, from.capacity)
+if from.windows == newWindow then
+return window, count, at, before < 0 and before or scaleUp(before, shares, from.capacity)
+end
+return max(window, at), count, at, -1
+end,
+[6] = function(from, shares, newWindow, now, window, previous, current, at)
+local capacity = from.capacity
+if from.windows == newWindow then
+return window, scaleUp(previous, shares, capacity), scaleUp(current, shares, capacity), at
+end
+local counted = max(window, now)
+local weight = scaleUp(previous, from.window - (counted - window), from.window)
+return counted, 0, scaleUp(current + weight, shares, capacity), now
+end,
+}
+local function scaleCells(from, shares, newWindow, first, second, third, fourth)
+local countsWindows = from.kind == 4 or from.kind == 6
+if not countsWindows or from.windows ~= newWindow then
+local _
+_, _, _, _, _, first, second, third, fourth = from.algorithm.step(from, 0, now, 0, first, second, third, fourth)
+end
+return scales[from.kind](from, shares, newWindow, now, first, second, third, fourth)
+end
+local convertLog
+local function definitionOf(bytes)
+local capacity, tokens, window, shares = unpackNumbers(definitionFormat, bytes)
+return { capacity = capacity, tokens = tokens, window = window, shares = shares }
+end
+local function newDefinition(to, shares)
+return { capacity = to.capacity, tokens = to.tokens, window = to.window, shares = shares }
+end
+local function inShares(band, perPermit)
+if perPermit == 1 then return band end
+band.inShares = band.inShares or {}
+local scaled = band.inShares[perPermit]
+if not scaled then
+scaled = {}
+for name, part in pairs(band) do scaled[name] = part end
+scaled.capacity, scaled.tokens = band.capacity * perPermit, band.tokens * perPermit
+band.inShares[perPermit] = scaled
+end
+return scaled
+end
+local function bandOf(band, definition)
+local isCalendar, tokens = definition.window >= calendars, definition.tokens * (definition.shares / definition.capacity)
+local from = newBand(band.kind, definition.shares, tokens, isCalendar and band.window or definition.window)
+from.windows = definition.window
+return from
+end
+local function keepOriginal(bucket)
+bucket.original = {
+bucket.first, bucket.second, bucket.third, bucket.fourth, bucket.lots, bucket.definition, bucket.band, bucket.isPristine,
+}
+end
+local function restore(bucket)
+bucket.first, bucket.second, bucket.third, bucket.fourth, bucket.lots, bucket.definition, bucket.band, bucket.isPristine =
+unpack(bucket.original, 1, 8)
+bucket.original = nil
+end
+local function isUnused(bucket, band)
+return band.algorithm.expiresAt(band, bucket.first, bucket.second, bucket.third, bucket.fourth) <= now
+end
+local function convertLots(lots, shares, from)
+return {
+earlier = lots.earlier,
+later = lots.later,
+heldEarlier = scaleUp(lots.heldEarlier, shares, from.capacity),
+heldLater = scaleUp(lots.heldLater, shares, from.capacity),
+}
+end
+local function convert(bucket, from, to, shares)
+if from.kind == LOG then
+if not convertLog then
+convertLog = (function()
+local pageEntries, maxSmallEntries = 64, 16
+local function withEntries(log)
+local pages = {}
+log.removeOldest = function(count)
+log.head = log.head + count
+log.size = log.size - count
+end
+log.write = function(index, instant, total)
+log.written[log.head + index] = { instant, total }
+end
+log.read = function(index)
+local slot = log.head + index
+local entry = log.written[slot]
+if entry then return entry[1], entry[2] end
+local number = floor((slot - 1) / pageEntries)
+pages[number] = pages[number] or longLogs.page(log, number, pageEntries)
+return longLogs.entryAt(pages[number], slot - number * pageEntries)
+end
+return log
+end
+local function newLog()
+return withEntries({ seenAt = 0, shift = 0, base = 0, head = 0, size = 0, written = {} })
+end
+local function openLog(record, holder)
+if record.long then
+record.long.holder = holder
+return withEntries(record.long)
+end
+local log, at, total = newLog(), smallLogBytes + 1, 0
+local _
+_, log.size, log.seenAt = unpackNumbers('<I4BI7', record.bytes)
+for index = 1, log.size do
+local instant, permits
+instant, permits, at = unpackNumbers('<i7I3', record.bytes, at)
+total = total + permits
+log.write(index, instant, total)
+end
+return log
+end
+local function logRecord(log, band)
+if log.size > (log.offset and maxSmallEntries / 2 or maxSmallEntries) then
+log.tag = band.tag + LONG
+return log
+end
+local parts, before = { pack('<I4BI7', band.tag, log.size, log.seenAt) }, log.base
+for index = 1, log.size do
+local instant, total = log.read(index)
+parts[index + 1] = pack('<i7I3', instant + log.shift, total - before)
+before = total
+end
+return table.concat(parts)
+end
+local pageFormat = '<' .. rep('i7I7', pageEntries)
+local function add(entries, tick, permits)
+local size = #entries
+local total = (entries[size] or 0) + permits
+if entries[size - 1] ~= tick then size = size + 2 end
+entries[size - 1], entries[size] = tick, total
+end
+local function packEntries(entries)
+local parts, width = {}, 2 * pageEntries
+local last = #entries - #entries % width
+for at = 1, last, width do parts[#parts + 1] = pack(pageFormat, unpack(entries, at, at + width - 1)) end
+for at = last + 1, #entries, 2 do parts[#parts + 1] = pack('<i7I7', entries[at], entries[at + 1]) end
+return table.concat(parts)
+end
+local function logOf(seenAt, entries)
+local log = newLog()
+log.seenAt, log.size = seenAt, #entries / 2
+if log.size <= maxSmallEntries then
+for index = 1, log.size do log.write(index, entries[2 * index - 1], entries[2 * index]) end
+return log
+end
+loadLongLogs()
+log.holder, log.offset, log.capacity, log.isMoved = { isWhole = true, value = packEntries(entries) }, 0, 0, true
+return log
+end
+return function(log, from, shares, newWindow)
+local hasSameWindow = from.windows == newWindow
+if hasSameWindow and shares == from.capacity then return log end
+local shift = not hasSameWindow and now < log.seenAt and now - log.seenAt or 0
+local forgetUntil = hasSameWindow and -never or now - shift - from.window
+local entries, before = {}, log.base
+local _, total = nil, log.base
+if log.size > 0 then _, total = log.read(log.size) end
+for index = 1, log.size do
+local tick, sum = log.read(index)
+tick = tick + log.shift
+if tick > forgetUntil then
+local permits = scaleUp(total - before, shares, from.capacity) - scaleUp(total - sum, shares, from.capacity)
+if not hasSameWindow then tick = scaledTick(tick + shift, from, newWindow, now) end
+if permits > 0 then add(entries, tick, permits) end
+end
+before = sum
+end
+return logOf(hasSameWindow and log.seenAt or now, entries)
+end
+end)()
+end
+bucket.first = convertLog(bucket.first, from, shares, to.window)
+return
+end
+local old = from
+if bucket.lots then
+local free = held.freeBand(bucket.lots, from)
+local _
+_, _, _, _, _, bucket.first, bucket.second, bucket.third, bucket.fourth =
+from.algorithm.step(free, 0, now, 0, bucket.first, bucket.second, bucket.third, bucket.fourth)
+bucket.lots = convertLots(bucket.lots, shares, from)
+end
+bucket.first, bucket.second, bucket.third, bucket.fourth =
+scaleCells(old, shares, to.window, bucket.first, bucket.second, bucket.third, bucket.fourth)
+end
+local function open(bucket, band, converts)
+if bucket.original then restore(bucket) end
+local to, from = band.definition, bucket.definition
+if type(from) == 'string' then from = definitionOf(from) end
+bucket.definition = from
+if not bucket.first or not from then
+bucket.definition = newDefinition(to, to.capacity)
+return band, 1
+end
+local isSame = from.capacity == to.capacity and from.tokens == to.tokens and from.window == to.window
+if isSame and from.shares == from.capacity then
+if bucket.lots and bucket.isPristine then dropEnded(bucket, band) end
+return band, 1
+end
+local isOtherCalendar = from.window ~= to.window and max(from.window, to.window) >= calendars
+if from.shares == 0 or to.capacity == 0 or isOtherCalendar then
+if to.capacity == 0 or not converts then keepOriginal(bucket) else willWrite(bucket.key) end
+bucket.first, bucket.lots, bucket.definition = nil, nil, newDefinition(to, to.capacity)
+return band, 1
+end
+local largest = max(band.capacity, band.tokens, to.tokens)
+local shares = sharesFor(from.shares, to.capacity, largest, band.kind == LOG and maxLogShares or maxShares)
+local perPermit = shares / to.capacity
+local isConverted = isSame and shares == from.shares
+local source = isConverted and inShares(band, perPermit) or bandOf(band, from)
+if bucket.lots and bucket.isPristine then dropEnded(bucket, source) end
+if not bucket.lots and isUnused(bucket, source) then
+if not converts then keepOriginal(bucket) end
+bucket.first, bucket.definition = nil, newDefinition(to, to.capacity)
+return band, 1
+end
+if isConverted then return source, perPermit end
+if not converts then keepOriginal(bucket) end
+convert(bucket, source, to, shares)
+bucket.definition = newDefinition(to, shares)
+if converts then willWrite(bucket.key) end
+return inShares(band, perPermit), perPermit
+end
+return {
+open = function(bucket, band, converts)
+local opened, perPermit = open(bucket, band, converts)
+bucket.band = opened
+bucket.isPristine = nil
+return opened, perPermit
+end,
+restore = restore,
+pack = function(definition)
+return pack(definitionFormat, definition.capacity, definition.tokens, definition.window, definition.shares)
+end,
+}
+end)()
+end
+return scale
+end
 local function commit(bucket, first, second, third, fourth, fifth, holdId)
 local band = bucket.band
 willWrite(bucket.key)
+bucket.original = nil
 if band.algorithm.apply then bucket.first = band.algorithm.apply(bucket.first, first, second, third, fourth, fifth, holdId)
 else bucket.first, bucket.second, bucket.third, bucket.fourth = first, second, third, fourth end
 end
-local function packBucket(bucket)
+local function packState(bucket)
 local band, lots, first, second, third, fourth =
 bucket.band, bucket.lots, bucket.first, bucket.second, bucket.third, bucket.fourth
 if band.algorithm.open then return band.algorithm.record(first, band) end
 if not lots or held.heldIn(lots) == 0 then return packCell(band, first, second, third, fourth) end
 return pack('<I4dddddddd', band.tag + WIDE + HELD, first, second, third, fourth,
 lots.earlier, lots.heldEarlier, lots.later, lots.heldLater)
+end
+local function packBucket(bucket)
+local record = packState(bucket)
+if not bucket.band.definition then return record end
+local definition = loadScale().pack(bucket.definition)
+if type(record) == 'string' then return record .. definition end
+record.definition = definition
+return record
+end
+local function undoConversion(bucket)
+if bucket.original then loadScale().restore(bucket) end
+if not bucket.isPristine then return true end
+bucket.record.isOwn = false
+return false
 end
 local function expiryOf(bucket)
 local band, lots = bucket.band, bucket.lots
@@ -1280,7 +1613,8 @@ end
 local function writeKey(holder)
 local parts, expiresAt, hasLong = {}, 0, false
 for _, bucket in ipairs(holder.buckets) do
-if bucket.first then
+local isKept = bucket.original and not undoConversion(bucket)
+if bucket.first and not isKept then
 parts[#parts + 1] = packBucket(bucket)
 hasLong = hasLong or type(parts[#parts]) == 'table'
 expiresAt = max(expiresAt, expiryOf(bucket))
@@ -1361,8 +1695,9 @@ local flags, start = string.byte(value), at
 local balance, balanceAt
 if flags % 64 >= 32 then balance, balanceAt, at = unpackNumbers('<I4I6', value, at) end
 local limit, firstId = { first = lastBand + 1, count = 0 }, bandAt(first).id
-local function add(kind, capacity, tokens, window)
-local band = newBand((firstId + limit.count) % 2 ^ 24 * 256 + kind, capacity, tokens, window)
+local function add(kind, capacity, tokens, window, definitionTerms)
+local flags = definitionTerms and 64 or 0
+local band = newBand((firstId + limit.count) % 2 ^ 24 * 256 + kind + flags, definitionTerms or capacity, tokens, window)
 if balance then applyBalance(band, balance, math.min(now, balanceAt * 1000)) end
 limit.count, lastBand = limit.count + 1, lastBand + 1
 bands[lastBand] = band
@@ -1370,7 +1705,7 @@ end
 local more = flags % 8 >= 4
 for number = first, more and 0 or first + count - 1 do
 local band = bandAt(number)
-add(band.kind, band.capacity, band.tokens, band.window)
+add(band.kind, band.capacity, band.tokens, band.window, band.definitionTerms)
 end
 while more do
 local kind, capacity, tokens, window
@@ -1486,6 +1821,7 @@ end,
 end)()
 end
 local buckets, bandsOf, permitsOf, maxWaitsOf, instants = {}, {}, {}, {}, {}
+local sharesOf = {}
 local oldFirsts, oldSeconds, oldThirds, oldFourths, movedFrom = {}, {}, {}, {}, {}
 local shadows, ends, allowing, banned, started = {}, {}, {}, {}, {}
 local retries, delays, remainders, resets, writes = {}, {}, {}, {}, {}
@@ -1494,12 +1830,20 @@ local function emit(number)
 length = length + 1
 results[length] = number
 end
-local function step(i, permits, maxWaitTicks)
+local function stepShares(i, permits, maxWaitTicks)
 local band, lots = bandsOf[i], buckets[i].lots
 if lots then
 return held.step(lots, band, permits, now, maxWaitTicks, oldFirsts[i], oldSeconds[i], oldThirds[i], oldFourths[i])
 end
 return band.algorithm.step(band, permits, now, maxWaitTicks, oldFirsts[i], oldSeconds[i], oldThirds[i], oldFourths[i])
+end
+local function inPermits(i, retryAfter, delay, remaining, resetAt, changes, ...)
+return retryAfter, delay, floor(remaining / sharesOf[i]), resetAt, changes and not buckets[i].original, ...
+end
+local function step(i, permits, maxWaitTicks)
+local shares = sharesOf[i]
+if shares == 1 and not buckets[i].original then return stepShares(i, permits, maxWaitTicks) end
+return inPermits(i, stepShares(i, permits * shares, maxWaitTicks))
 end
 local function stepInto(i)
 retries[i], delays[i], remainders[i], resets[i], writes[i],
@@ -1530,7 +1874,8 @@ moveBack(i, step(i, 0, 0))
 end
 local function emitState(i)
 local algorithm, first = bandsOf[i].algorithm, oldFirsts[i]
-local size = (buckets[i].lots or algorithm.takesHolds) and -1 or first and (movedFrom[i] or 4) or 0
+local isUnknown = buckets[i].lots or algorithm.takesHolds or sharesOf[i] ~= 1 and not algorithm.unchangedUntil
+local size = isUnknown and -1 or first and (movedFrom[i] or 4) or 0
 local second = oldSeconds[i]
 if first and algorithm.unchangedUntil then
 first, second = algorithm.unchangedUntil(bandsOf[i], now, first), first.seenAt
@@ -1638,10 +1983,10 @@ if not first then return end
 local grantedAt, applies = (instants[i] or -1) < 0 and now or instants[i], nil
 if bucket.lots then
 applies, first, second, third, fourth =
-held.refund(bucket.lots, band, permitsOf[i], now, grantedAt, first, second, third, fourth)
+held.refund(bucket.lots, band, permitsOf[i] * sharesOf[i], now, grantedAt, first, second, third, fourth)
 else
 applies, first, second, third, fourth, fifth =
-band.algorithm.refund(band, permitsOf[i], now, grantedAt, first, second, third, fourth)
+band.algorithm.refund(band, permitsOf[i] * sharesOf[i], now, grantedAt, first, second, third, fourth)
 end
 if applies then commit(bucket, first, second, third, fourth, fifth) else moveBack(i, step(i, 0, 0)) end
 end
@@ -1653,7 +1998,8 @@ local function backdate(count)
 for i = 1, count do
 local band, instant = bandsOf[i], instants[i]
 local isKnown = not band.isCalendar or instant >= band.window[1]
-if oldFirsts[i] and instant >= 0 and isKnown and not buckets[i].lots and stampOf(i) == permitsOf[i] then
+local isStored = oldFirsts[i] and not buckets[i].lots and not buckets[i].original
+if isStored and instant >= 0 and isKnown and stampOf(i) == permitsOf[i] then
 moveBack(i, band.algorithm.step(band, 0, instant, 0, oldFirsts[i], oldSeconds[i], oldThirds[i], oldFourths[i]))
 end
 end
@@ -1665,7 +2011,7 @@ holder.problem = nil
 for number = first, first + count - 1 do
 local band = bandAt(number)
 local bucket = not band.hasNoBucket and openBucket(key, band)
-if bucket then bucket.first, bucket.lots = nil, nil end
+if bucket then bucket.first, bucket.lots, bucket.original = nil, nil, nil end
 end
 willWrite(key)
 end
@@ -1688,7 +2034,7 @@ for i = 1, count do
 if not granted then skip(i, false)
 else
 commit(buckets[i], nextFirsts[i], nextSeconds[i], nextThirds[i], nextFourths[i])
-if not bandsOf[i].algorithm.isWindow then buckets[i].lots = held.hold(buckets[i].lots, amount, endsAt) end
+if not bandsOf[i].algorithm.isWindow then buckets[i].lots = held.hold(buckets[i].lots, amount * sharesOf[i], endsAt) end
 end
 end
 emitBands(count)
@@ -1699,7 +2045,7 @@ end
 end
 local function settle(count)
 for i = 1, count do
-local bucket, band, permits, endsAt = buckets[i], bandsOf[i], permitsOf[i], instants[i]
+local bucket, band, permits, endsAt = buckets[i], bandsOf[i], permitsOf[i] * sharesOf[i], instants[i]
 local first, second, third, fourth = bucket.first, bucket.second, bucket.third, bucket.fourth
 if bucket.lots then
 commit(bucket, held.release(bucket.lots, band, permits, endsAt, now, first, second, third, fourth))
@@ -1826,6 +2172,7 @@ emit(released)
 end
 local function forceBand(i, permits)
 local band, bucket = bandsOf[i], buckets[i]
+permits = permits * sharesOf[i]
 local terms = bucket.lots and held.freeBand(bucket.lots, band) or band
 commit(bucket, band.algorithm.force(terms, permits, now, bucket.first, bucket.second, bucket.third, bucket.fourth))
 oldFirsts[i], oldSeconds[i], oldThirds[i], oldFourths[i] = bucket.first, bucket.second, bucket.third, bucket.fourth
@@ -1835,7 +2182,7 @@ retries[i], delays[i], remainders[i], resets[i] = step(i, 0, 0)
 end
 local function force(count)
 for i = 1, count do
-if not bandsOf[i].hasNoBucket then forceBand(i, permitsOf[i]) end
+if not bandsOf[i].hasNoBucket and not buckets[i].original then forceBand(i, permitsOf[i]) end
 readBack(i)
 end
 emit(GRANTED)
@@ -1866,9 +2213,11 @@ local starts, latest = band.window, max(now, window or 0, at or 0)
 if now < starts[1] then return now end
 if latest >= starts[#starts - 1] then return latest end
 end
-local function prepare(i, permits, maxWaitTicks, key, band)
+local function prepare(i, permits, maxWaitTicks, key, band, converts)
 local bucket, problem = {}, nil
+sharesOf[i] = 1
 if not band.hasNoBucket then bucket, problem = openBucket(key, band) end
+if bucket and band.definition then band, sharesOf[i] = loadScale().open(bucket, band, converts) end
 buckets[i], bandsOf[i], permitsOf[i], maxWaitsOf[i], movedFrom[i] = bucket, band, permits, maxWaitTicks, nil
 if problem then return KEYS[key] .. ' ' .. problem end
 oldFirsts[i], oldSeconds[i], oldThirds[i], oldFourths[i] = bucket.first, bucket.second, bucket.third, bucket.fourth
@@ -1879,11 +2228,11 @@ local function replacementOf(item)
 local replaced = replacements and replacements[decision]
 return replaced and replaced[item]
 end
-local function openItem(item, permits, maxWaitTicks, key, first, count, from)
+local function openItem(item, permits, maxWaitTicks, key, first, count, from, converts)
 local replacement, problem = replacementOf(item), nil
 if replacement then key, first, count = replacement.key, replacement.first, replacement.count end
 for j = 0, count - 1 do
-problem = prepare(from + j + 1, permits, maxWaitTicks, key, bandAt(first + j)) or problem
+problem = prepare(from + j + 1, permits, maxWaitTicks, key, bandAt(first + j), converts) or problem
 end
 ends[item] = from + count
 return from + count, problem
@@ -1898,7 +2247,7 @@ for item = 1, items do
 local terms = offset + 4 * item
 shadows[item] = 0
 count, itemProblem = openItem(item, numbers[terms - 3], numbers[terms - 2], key + item - 1, numbers[terms - 1],
-numbers[terms], count)
+numbers[terms], count, true)
 problem = itemProblem or problem
 end
 if problem then fail(problem) else chargeAll(items, false) end
@@ -1907,12 +2256,14 @@ local function readItems(operation)
 local hasInstants = operation == REFUND or operation == SETTLE or operation == BACKDATE or operation == RELEASE
 local hasHolds = operation >= QUEUE and operation <= RENEW
 local items, count, problem, itemProblem = numbers[position + 2], 0, nil, nil
+local keeps = operation == PEEK or operation == RENEW or operation == BACKDATE
 position = position + 2
 for item = 1, items do
-local before, bandsHere = count, numbers[position + 6]
+local before, bandsHere, permits = count, numbers[position + 6], numbers[position + 1]
+local converts = not keeps and (operation ~= RELEASE or permits > 0)
 shadows[item] = numbers[position + 3]
-count, itemProblem = openItem(item, numbers[position + 1], numbers[position + 2], numbers[position + 4],
-numbers[position + 5], bandsHere, count)
+count, itemProblem = openItem(item, permits, numbers[position + 2], numbers[position + 4], numbers[position + 5],
+bandsHere, count, converts)
 problem = itemProblem or problem
 position = position + 6
 if hasInstants then
@@ -1967,14 +2318,17 @@ return operations
 end
 local runBands, old, new, outcomes = {}, {}, {}, {}
 local function stepItem(i, permits, maxWaitTicks, value, first, count)
-local allows, isPlain = true, true
-if value and #value ~= cellBytes * count then return false end
+local allows, isPlain, suffix = true, true, bandAt(first).suffix
+local recordBytes = suffix and cellBytes + #suffix or cellBytes
+if value and #value ~= recordBytes * count then return false end
 for j = 0, count - 1 do
 local band, state, outcome, tag = bandAt(first + j), 4 * (i + j), 5 * (i + j), nil
 local a, b, c, d
 if value then
-tag, a, b, c, d = unpackNumbers(band.format, value, cellBytes * j + 1)
+local at = recordBytes * j + 1
+tag, a, b, c, d = unpackNumbers(band.format, value, at)
 if tag ~= band.tag then return false end
+if suffix and string.sub(value, at + cellBytes, at + recordBytes - 1) ~= band.suffix then return false end
 end
 runBands[i + j + 1] = band
 old[state + 1], old[state + 2], old[state + 3], old[state + 4] = a, b, c, d
@@ -1995,6 +2349,7 @@ local band, state = runBands[i], 4 * i - 4
 local a, b, c, d = new[state + 1], new[state + 2], new[state + 3], new[state + 4]
 expiresAt = max(expiresAt, band.algorithm.expiresAt(band, a, b, c, d))
 value = value .. packCell(band, a, b, c, d)
+if band.suffix then value = value .. band.suffix end
 end
 if expiresAt <= now then call('DEL', name) else setValue(name, value, expiryMs(expiresAt)) end
 end

@@ -21,7 +21,7 @@ local function lease(count, wanted)
     else
       commit(buckets[i], nextFirsts[i], nextSeconds[i], nextThirds[i], nextFourths[i])
       -- A window needs no lot: its lease and its count end together.
-      if not bandsOf[i].algorithm.isWindow then buckets[i].lots = held.hold(buckets[i].lots, amount, endsAt) end
+      if not bandsOf[i].algorithm.isWindow then buckets[i].lots = held.hold(buckets[i].lots, amount * sharesOf[i], endsAt) end
     end
   end
   emitBands(count)
@@ -34,7 +34,7 @@ end
 -- Settles permits of a lease: positive permits were spent, negative ones are returned.
 local function settle(count)
   for i = 1, count do
-    local bucket, band, permits, endsAt = buckets[i], bandsOf[i], permitsOf[i], instants[i]
+    local bucket, band, permits, endsAt = buckets[i], bandsOf[i], permitsOf[i] * sharesOf[i], instants[i]
     local first, second, third, fourth = bucket.first, bucket.second, bucket.third, bucket.fourth
     if bucket.lots then
       commit(bucket, held.release(bucket.lots, band, permits, endsAt, now, first, second, third, fourth))

@@ -10,6 +10,7 @@ local leastCapacity = 64
 
 local function packLog(log)
   return pack(recordFormat, log.tag, log.seenAt, log.shift, log.base, log.head, log.size, log.offset, log.capacity)
+    .. (log.definition or '')
 end
 
 -- The slots of changed entries that are still valid, in order.
@@ -57,7 +58,7 @@ end
 
 -- True if the entries can stay where they are. They are moved when removed entries outnumber valid ones.
 local function hasRoom(log)
-  return log.offset and (log.capacity == 0 or log.head + log.size <= log.capacity)
+  return log.offset and not log.isMoved and (log.capacity == 0 or log.head + log.size <= log.capacity)
     and not (log.head > leastCapacity and log.head > log.size)
 end
 
@@ -110,7 +111,7 @@ return {
     local headBytes, isInPlace = 0, true
     for _, part in ipairs(parts) do
       local isLog = type(part) == 'table'
-      headBytes = headBytes + (isLog and longLogBytes or #part)
+      headBytes = headBytes + (isLog and longLogBytes + #(part.definition or '') or #part)
       isInPlace = isInPlace and (not isLog or hasRoom(part))
     end
     if not isInPlace or headBytes ~= holder.headBytes then return rewrite(holder, parts, headBytes, expiry) end

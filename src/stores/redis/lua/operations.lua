@@ -24,6 +24,8 @@ end
 
 -- The bands and items of the current operation, and the results of its bands. The tables are reused by the next operation.
 local buckets, bandsOf, permitsOf, maxWaitsOf, instants = {}, {}, {}, {}, {}
+-- The shares of a permit (scale.lua); 1 if the bucket counts in permits. The bands are then in shares.
+local sharesOf = {}
 local oldFirsts, oldSeconds, oldThirds, oldFourths, movedFrom = {}, {}, {}, {}, {}
 local shadows, ends, allowing, banned, started = {}, {}, {}, {}, {}
 local retries, delays, remainders, resets, writes = {}, {}, {}, {}, {}
@@ -34,12 +36,23 @@ local function emit(number)
   results[length] = number
 end
 
-local function step(i, permits, maxWaitTicks)
+local function stepShares(i, permits, maxWaitTicks)
   local band, lots = bandsOf[i], buckets[i].lots
   if lots then
     return held.step(lots, band, permits, now, maxWaitTicks, oldFirsts[i], oldSeconds[i], oldThirds[i], oldFourths[i])
   end
   return band.algorithm.step(band, permits, now, maxWaitTicks, oldFirsts[i], oldSeconds[i], oldThirds[i], oldFourths[i])
+end
+
+-- A bucket that was converted for one operation is not written, not even if the clock has stepped back.
+local function inPermits(i, retryAfter, delay, remaining, resetAt, changes, ...)
+  return retryAfter, delay, floor(remaining / sharesOf[i]), resetAt, changes and not buckets[i].original, ...
+end
+
+local function step(i, permits, maxWaitTicks)
+  local shares = sharesOf[i]
+  if shares == 1 and not buckets[i].original then return stepShares(i, permits, maxWaitTicks) end
+  return inPermits(i, stepShares(i, permits * shares, maxWaitTicks))
 end
 
 -- True if the band allows.
@@ -79,8 +92,9 @@ end
 
 local function emitState(i)
   local algorithm, first = bandsOf[i].algorithm, oldFirsts[i]
-  -- Another process may release a hold at any time, so a rejection because of holds is never cached.
-  local size = (buckets[i].lots or algorithm.takesHolds) and -1 or first and (movedFrom[i] or 4) or 0
+  -- Another process may release a hold at any time, so a rejection because of holds is never cached. The caller counts in permits.
+  local isUnknown = buckets[i].lots or algorithm.takesHolds or sharesOf[i] ~= 1 and not algorithm.unchangedUntil
+  local size = isUnknown and -1 or first and (movedFrom[i] or 4) or 0
   local second = oldSeconds[i]
   if first and algorithm.unchangedUntil then
     first, second = algorithm.unchangedUntil(bandsOf[i], now, first), first.seenAt
@@ -203,10 +217,10 @@ local function refundBand(i)
   local grantedAt, applies = (instants[i] or -1) < 0 and now or instants[i], nil
   if bucket.lots then
     applies, first, second, third, fourth =
-      held.refund(bucket.lots, band, permitsOf[i], now, grantedAt, first, second, third, fourth)
+      held.refund(bucket.lots, band, permitsOf[i] * sharesOf[i], now, grantedAt, first, second, third, fourth)
   else
     applies, first, second, third, fourth, fifth =
-      band.algorithm.refund(band, permitsOf[i], now, grantedAt, first, second, third, fourth)
+      band.algorithm.refund(band, permitsOf[i] * sharesOf[i], now, grantedAt, first, second, third, fourth)
   end
   if applies then commit(bucket, first, second, third, fourth, fifth) else moveBack(i, step(i, 0, 0)) end
 end
@@ -222,7 +236,8 @@ local function backdate(count)
   for i = 1, count do
     local band, instant = bandsOf[i], instants[i]
     local isKnown = not band.isCalendar or instant >= band.window[1]
-    if oldFirsts[i] and instant >= 0 and isKnown and not buckets[i].lots and stampOf(i) == permitsOf[i] then
+    local isStored = oldFirsts[i] and not buckets[i].lots and not buckets[i].original
+    if isStored and instant >= 0 and isKnown and stampOf(i) == permitsOf[i] then
       moveBack(i, band.algorithm.step(band, 0, instant, 0, oldFirsts[i], oldSeconds[i], oldThirds[i], oldFourths[i]))
     end
   end
@@ -236,7 +251,7 @@ local function resetItem(key, first, count)
   for number = first, first + count - 1 do
     local band = bandAt(number)
     local bucket = not band.hasNoBucket and openBucket(key, band)
-    if bucket then bucket.first, bucket.lots = nil, nil end
+    if bucket then bucket.first, bucket.lots, bucket.original = nil, nil, nil end
   end
   willWrite(key)
 end
@@ -254,10 +269,13 @@ local function uncoveredTick(band, window, at)
   if latest >= starts[#starts - 1] then return latest end
 end
 
--- Prepares band `i` of the current operation. Returns the problem of its key, if any.
-local function prepare(i, permits, maxWaitTicks, key, band)
+-- Prepares band `i` of the current operation, which `converts` its bucket to a new definition. Returns the problem of its key,
+-- if any.
+local function prepare(i, permits, maxWaitTicks, key, band, converts)
   local bucket, problem = {}, nil
+  sharesOf[i] = 1
   if not band.hasNoBucket then bucket, problem = openBucket(key, band) end
+  if bucket and band.definition then band, sharesOf[i] = loadScale().open(bucket, band, converts) end
   buckets[i], bandsOf[i], permitsOf[i], maxWaitsOf[i], movedFrom[i] = bucket, band, permits, maxWaitTicks, nil
   if problem then return KEYS[key] .. ' ' .. problem end
   oldFirsts[i], oldSeconds[i], oldThirds[i], oldFourths[i] = bucket.first, bucket.second, bucket.third, bucket.fourth
@@ -272,11 +290,11 @@ end
 
 -- Prepares the bands of an item after the band `from`: those of the rule, or of the override of the identity. Returns the number
 -- of the last one, and a problem, if any.
-local function openItem(item, permits, maxWaitTicks, key, first, count, from)
+local function openItem(item, permits, maxWaitTicks, key, first, count, from, converts)
   local replacement, problem = replacementOf(item), nil
   if replacement then key, first, count = replacement.key, replacement.first, replacement.count end
   for j = 0, count - 1 do
-    problem = prepare(from + j + 1, permits, maxWaitTicks, key, bandAt(first + j)) or problem
+    problem = prepare(from + j + 1, permits, maxWaitTicks, key, bandAt(first + j), converts) or problem
   end
   ends[item] = from + count
   return from + count, problem
@@ -293,7 +311,7 @@ local function chargeRun(offset, items, key)
     local terms = offset + 4 * item
     shadows[item] = 0
     count, itemProblem = openItem(item, numbers[terms - 3], numbers[terms - 2], key + item - 1, numbers[terms - 1],
-      numbers[terms], count)
+      numbers[terms], count, true)
     problem = itemProblem or problem
   end
   if problem then fail(problem) else chargeAll(items, false) end
@@ -304,12 +322,14 @@ local function readItems(operation)
   local hasInstants = operation == REFUND or operation == SETTLE or operation == BACKDATE or operation == RELEASE
   local hasHolds = operation >= QUEUE and operation <= RENEW
   local items, count, problem, itemProblem = numbers[position + 2], 0, nil, nil
+  local keeps = operation == PEEK or operation == RENEW or operation == BACKDATE
   position = position + 2
   for item = 1, items do
-    local before, bandsHere = count, numbers[position + 6]
+    local before, bandsHere, permits = count, numbers[position + 6], numbers[position + 1]
+    local converts = not keeps and (operation ~= RELEASE or permits > 0)
     shadows[item] = numbers[position + 3]
-    count, itemProblem = openItem(item, numbers[position + 1], numbers[position + 2], numbers[position + 4],
-      numbers[position + 5], bandsHere, count)
+    count, itemProblem = openItem(item, permits, numbers[position + 2], numbers[position + 4], numbers[position + 5],
+      bandsHere, count, converts)
     problem = itemProblem or problem
     position = position + 6
     if hasInstants then

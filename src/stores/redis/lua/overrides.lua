@@ -70,8 +70,9 @@ local function limitOf(value, at, first, count)
   local balance, balanceAt
   if flags % 64 >= 32 then balance, balanceAt, at = unpackNumbers('<I4I6', value, at) end
   local limit, firstId = { first = lastBand + 1, count = 0 }, bandAt(first).id
-  local function add(kind, capacity, tokens, window)
-    local band = newBand((firstId + limit.count) % 2 ^ 24 * 256 + kind, capacity, tokens, window)
+  local function add(kind, capacity, tokens, window, definitionTerms)
+    local flags = definitionTerms and 64 or 0
+    local band = newBand((firstId + limit.count) % 2 ^ 24 * 256 + kind + flags, definitionTerms or capacity, tokens, window)
     -- The balance may have been written by a process whose clock is ahead of this one.
     if balance then applyBalance(band, balance, math.min(now, balanceAt * 1000)) end
     limit.count, lastBand = limit.count + 1, lastBand + 1
@@ -80,7 +81,7 @@ local function limitOf(value, at, first, count)
   local more = flags % 8 >= 4
   for number = first, more and 0 or first + count - 1 do
     local band = bandAt(number)
-    add(band.kind, band.capacity, band.tokens, band.window)
+    add(band.kind, band.capacity, band.tokens, band.window, band.definitionTerms)
   end
   while more do
     local kind, capacity, tokens, window

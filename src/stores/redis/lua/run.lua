@@ -8,14 +8,17 @@ local runBands, old, new, outcomes = {}, {}, {}, {}
 -- Reads and steps the bands of an item after band `i`. Returns false if its value has another form; otherwise true, and whether
 -- all bands allow and none of them delays.
 local function stepItem(i, permits, maxWaitTicks, value, first, count)
-  local allows, isPlain = true, true
-  if value and #value ~= cellBytes * count then return false end
+  local allows, isPlain, suffix = true, true, bandAt(first).suffix
+  local recordBytes = suffix and cellBytes + #suffix or cellBytes
+  if value and #value ~= recordBytes * count then return false end
   for j = 0, count - 1 do
     local band, state, outcome, tag = bandAt(first + j), 4 * (i + j), 5 * (i + j), nil
     local a, b, c, d
     if value then
-      tag, a, b, c, d = unpackNumbers(band.format, value, cellBytes * j + 1)
+      local at = recordBytes * j + 1
+      tag, a, b, c, d = unpackNumbers(band.format, value, at)
       if tag ~= band.tag then return false end
+      if suffix and string.sub(value, at + cellBytes, at + recordBytes - 1) ~= band.suffix then return false end
     end
     runBands[i + j + 1] = band
     old[state + 1], old[state + 2], old[state + 3], old[state + 4] = a, b, c, d
@@ -38,6 +41,7 @@ local function writeItem(name, first, last)
     local a, b, c, d = new[state + 1], new[state + 2], new[state + 3], new[state + 4]
     expiresAt = max(expiresAt, band.algorithm.expiresAt(band, a, b, c, d))
     value = value .. packCell(band, a, b, c, d)
+    if band.suffix then value = value .. band.suffix end
   end
   if expiresAt <= now then call('DEL', name) else setValue(name, value, expiryMs(expiresAt)) end
 end

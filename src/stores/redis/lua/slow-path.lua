@@ -6,6 +6,8 @@ local WIDE, LONG, cellBytes, smallLogBytes = 8, 32, 28, 12
 local holdsBytes, holdBytes = 19, 17
 -- A waiting request that has not asked for this long is gone: its process has ended or has lost its connection.
 local waitingTicks = 1000000
+-- The definition at the end of a record: capacity, tokens, window and shares.
+local definitionFormat = '<I4I4I6I6'
 -- Created by values.lua when a log has many entries.
 local longLogs
 

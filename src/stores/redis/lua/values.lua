@@ -1,19 +1,21 @@
 -- The value of a key: one record per band of its rule. Numbers are little endian.
 --
---   4 bytes    tag: the number of the algorithm; plus flags: 8 wide numbers, 16 leased permits, 32 long log; then three bytes
---              that identify the band
+--   4 bytes    tag: the number of the algorithm; plus flags: 8 wide numbers, 16 leased permits, 32 long log, 64 definition; then
+--              three bytes that identify the band
 --   24 bytes   four integers, whose sizes depend on the algorithm; or, if one does not fit, four doubles (wide numbers)
 --   4 doubles  if permits are leased: the lots of held.lua
+--   20 bytes   if the rule keeps the used fraction when it changes: the definition of scale.lua
 --
 -- The record of a log with few entries is its tag, the number of entries (1 byte), its timestamp (7), and per entry the tick (7)
 -- and permits (3). long-logs.lua describes longer ones, hold-records.lua the record of holds.
 --
 -- Records of other bands are kept, because processes may use two versions of a rule for a short time, and because two rules may
 -- have the same abbreviation.
-local HELD = 16
+local HELD, SCALED = 16, 64
 local LOG, HOLDS, kindCount = 5, 7, 7
 local wideBytes, lotsBytes = 36, 32
 local smallEntryBytes, longLogBytes = 10, 41
+local definitionBytes = 20
 -- More records than any two rules have. Beyond this, records of other bands are dropped.
 local maxRecords = 24
 -- The number of bytes of a key with logs that are read first.
@@ -39,7 +41,7 @@ local function loadLongLogs()
   return longLogs
 end
 
--- The size of the record at an offset; nil if it is not a record.
+-- The size of the record at an offset without its definition; nil if it is not a record.
 local function recordSize(value, at, flags)
   local kind = flags % 8
   if kind < 1 or kind > kindCount then return nil end
@@ -59,12 +61,17 @@ local function recordsOf(value)
   local records, at, last = {}, 1, #value
   while at <= last do
     local tag = last - at >= 4 and unpackNumbers('<I4', value, at) or 0
-    local flags = tag % 256
+    local definitionSize = tag % 128 >= SCALED and definitionBytes or 0
+    local flags = tag % 256 - (definitionSize > 0 and SCALED or 0)
     local size = recordSize(value, at, flags)
-    if not size or at + size - 1 > last then return nil end
+    if not size then return nil end
+    size = size + definitionSize
+    if at + size - 1 > last then return nil end
     local record = { id = floor(tag / 256), kind = flags % 8, flags = flags, bytes = string.sub(value, at, at + size - 1) }
+    if definitionSize > 0 then record.definition = string.sub(record.bytes, -definitionBytes) end
     if flags == LOG + LONG then
       record.long = loadLongLogs().read(record.bytes)
+      record.long.definition = record.definition
       -- The entries follow the last record.
       if record.long.offset < last then last = record.long.offset end
     end
@@ -104,14 +111,24 @@ local function loadKey(key)
   return holder
 end
 
-local function readLots(bytes)
-  local lots = {}
-  lots.earlier, lots.heldEarlier, lots.later, lots.heldLater = unpackNumbers('<dddd', bytes, #bytes - lotsBytes + 1)
+local function readLots(record)
+  local lots, at = {}, #record.bytes - lotsBytes + 1
+  if record.definition then at = at - definitionBytes end
+  lots.earlier, lots.heldEarlier, lots.later, lots.heldLater = unpackNumbers('<dddd', record.bytes, at)
   return lots
+end
+
+-- Removes the leased permits whose lease has ended.
+local function dropEnded(bucket, band)
+  local lots = bucket.lots
+  bucket.first, bucket.second, bucket.third, bucket.fourth =
+    held.dropEnded(lots, band, now, bucket.first, bucket.second, bucket.third, bucket.fourth)
+  if held.heldIn(lots) == 0 then bucket.lots = nil end
 end
 
 -- Reads the record of a band into its bucket.
 local function readRecord(bucket, band, record, holder)
+  bucket.record, bucket.definition, bucket.isPristine = record, record.definition, true
   if band.algorithm.open then
     bucket.first = band.algorithm.open(record, holder)
     return
@@ -120,11 +137,9 @@ local function readRecord(bucket, band, record, holder)
   _, bucket.first, bucket.second, bucket.third, bucket.fourth =
     unpackNumbers(wide and '<I4dddd' or band.format, record.bytes)
   if record.flags < HELD then return end
-  local lots = readLots(record.bytes)
+  bucket.lots = readLots(record)
   loadHeld()
-  bucket.first, bucket.second, bucket.third, bucket.fourth =
-    held.dropEnded(lots, band, now, bucket.first, bucket.second, bucket.third, bucket.fourth)
-  if held.heldIn(lots) > 0 then bucket.lots = lots end
+  if not band.definition then dropEnded(bucket, band) end
 end
 
 -- Returns the bucket of a band, or a problem if the value of its key is not made of buckets. `first` is nil in an unused bucket.
@@ -143,7 +158,7 @@ local function openBucket(key, band)
       end
     end
     if not bucket.first and band.start then band.start(bucket) end
-  elseif bucket.band.kind ~= band.kind then bucket.first, bucket.lots = nil, nil end
+  elseif bucket.band and bucket.band.kind ~= band.kind then bucket.first, bucket.lots, bucket.original = nil, nil, nil end
   bucket.band = band
   return bucket
 end
@@ -155,20 +170,47 @@ local function willWrite(key)
   changedKeys[#changedKeys + 1] = key
 end
 
+-- Definitions; created only if a rule keeps the used fraction when it changes.
+local scale
+local function loadScale()
+  if not scale then
+    --@make scale scale.lua
+  end
+  return scale
+end
+
 local function commit(bucket, first, second, third, fourth, fifth, holdId)
   local band = bucket.band
   willWrite(bucket.key)
+  bucket.original = nil
   if band.algorithm.apply then bucket.first = band.algorithm.apply(bucket.first, first, second, third, fourth, fifth, holdId)
   else bucket.first, bucket.second, bucket.third, bucket.fourth = first, second, third, fourth end
 end
 
-local function packBucket(bucket)
+local function packState(bucket)
   local band, lots, first, second, third, fourth =
     bucket.band, bucket.lots, bucket.first, bucket.second, bucket.third, bucket.fourth
   if band.algorithm.open then return band.algorithm.record(first, band) end
   if not lots or held.heldIn(lots) == 0 then return packCell(band, first, second, third, fourth) end
   return pack('<I4dddddddd', band.tag + WIDE + HELD, first, second, third, fourth,
     lots.earlier, lots.heldEarlier, lots.later, lots.heldLater)
+end
+
+local function packBucket(bucket)
+  local record = packState(bucket)
+  if not bucket.band.definition then return record end
+  local definition = loadScale().pack(bucket.definition)
+  if type(record) == 'string' then return record .. definition end
+  record.definition = definition
+  return record
+end
+
+-- Undoes a conversion that was for one operation only. Returns false if the bucket is as it was read, and its record is kept.
+local function undoConversion(bucket)
+  if bucket.original then loadScale().restore(bucket) end
+  if not bucket.isPristine then return true end
+  bucket.record.isOwn = false
+  return false
 end
 
 local function expiryOf(bucket)
@@ -181,7 +223,8 @@ end
 local function writeKey(holder)
   local parts, expiresAt, hasLong = {}, 0, false
   for _, bucket in ipairs(holder.buckets) do
-    if bucket.first then
+    local isKept = bucket.original and not undoConversion(bucket)
+    if bucket.first and not isKept then
       parts[#parts + 1] = packBucket(bucket)
       hasLong = hasLong or type(parts[#parts]) == 'table'
       expiresAt = max(expiresAt, expiryOf(bucket))

@@ -3,6 +3,7 @@
 -- Takes permits in any case, into debt.
 local function forceBand(i, permits)
   local band, bucket = bandsOf[i], buckets[i]
+  permits = permits * sharesOf[i]
   local terms = bucket.lots and held.freeBand(bucket.lots, band) or band
   commit(bucket, band.algorithm.force(terms, permits, now, bucket.first, bucket.second, bucket.third, bucket.fourth))
   oldFirsts[i], oldSeconds[i], oldThirds[i], oldFourths[i] = bucket.first, bucket.second, bucket.third, bucket.fourth
@@ -15,7 +16,7 @@ end
 
 local function force(count)
   for i = 1, count do
-    if not bandsOf[i].hasNoBucket then forceBand(i, permitsOf[i]) end
+    if not bandsOf[i].hasNoBucket and not buckets[i].original then forceBand(i, permitsOf[i]) end
     readBack(i)
   end
   emit(GRANTED)

@@ -22,7 +22,7 @@ export function overriddenGroup(
   terms: OverrideTerms,
   digestOf: (terms: OverrideTerms) => string,
 ): BucketGroup {
-  const { ruleSetId, ruleId, generation, permits, ban } = group
+  const { ruleSetId, ruleId, generation, permits, definitions, ban } = group
   const { action, balance } = terms
   const common = { ruleSetId, ruleId, permits, insteadOf: group, memo: newMemo() }
   if (action !== 'LIMIT') return { ...common, generation, bands: action === 'DENY' ? [deniedBand] : [], listed: action }
@@ -30,6 +30,8 @@ export function overriddenGroup(
   return {
     ...common,
     ban,
+    // Bands of its own do not change with the rule.
+    definitions: terms.bands.length > 0 ? undefined : definitions,
     generation: `${generation}.${digestOf(terms)}`,
     takesHolds: takeHolds(bands),
     bands: balance === undefined ? bands : bands.map((band) => withBalance(band, balance)),
