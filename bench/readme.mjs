@@ -35,7 +35,7 @@ function othersText(/** @type {string} */ results) {
   if (oneCaller < 0.95)
     ahead.push(`is ${(1 / oneCaller).toFixed(1)} times as fast on Redis for a single caller that waits for each reply`)
   const list = new Intl.ListFormat('en', { type: 'conjunction' }).format(ahead)
-  return `Where others do better: ${theirs} ${list}. FluxGate does not speak Envoy's gRPC protocol.`
+  return `Where others do better: ${theirs} ${list}.`
 }
 
 /** @returns {string[]} */

@@ -17,6 +17,7 @@ stores/       bucket stores (memory, redis) and their decorators (leased, resili
 rules/        rule documents, rule stores (file, redis, mongo), reload                     core validation redis
 handlers/     decisions in this process, or from a FluxGate server over HTTP               core validation
 http/         framework-free edge: guard, client IP, headers, problem documents            core validation rules
+envoy/        Envoy's rate limit service: gRPC, protobuf, import of its rules                  core validation rules http
 telemetry/    metrics, statistics and logs                                                 core redis
 gateway/      reverse proxy: routes, proxy, upstream                                       core validation rules http
 config/       fluxgate.yaml and environment variables to typed settings                    core validation redis stores rules http gateway
@@ -25,9 +26,9 @@ middleware/   one entry per framework                                           
 compat/       drop-in replacements for other limiters                                      core redis middleware
 simulate/     simulated traffic and its decisions over time                                core algorithms
 server/       REST API, events, health, console                                            core validation rules http telemetry
-program/      composition of a running process: server, gateway, workers, doctor, demo     core validation redis rules http telemetry gateway config gate server
+program/      composition of a running process: server, gateway, workers, doctor, demo     core validation redis rules http envoy telemetry gateway config gate server
 *.ts          entries of the package: index, redis, mongo, lock, bulk, search-index        everything above
-cli/          the fluxgate command                                                         core validation redis rules gateway config gate simulate server program
+cli/          the fluxgate command                                                         core validation redis rules envoy gateway config gate simulate server program
 testing/      published contract suites, manual clock, reference models                    core algorithms stores/memory
 `.trim()
 
@@ -42,7 +43,6 @@ const packageOwners: Readonly<Record<string, string>> = {
   mongodb: 'rules/mongo/',
   '@nestjs/common': 'middleware/',
   '@nestjs/core': 'middleware/',
-  '@nestjs/websockets': 'middleware/',
 }
 
 interface Layer {

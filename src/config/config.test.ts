@@ -30,7 +30,15 @@ const issues = async (text: string, env: Environment = {}) =>
   (await failure(load(text, env))).errors.map(({ path, message }) => `${path}: ${message}`)
 
 const defaults = {
-  server: { host: '127.0.0.1', port: 8_090, workers: 1, revealKeys: false, drainTimeout: 10_000 },
+  server: {
+    host: '127.0.0.1',
+    port: 8_090,
+    workers: 1,
+    revealKeys: false,
+    drainTimeout: 10_000,
+    grpcAuthentication: 'TOKEN',
+    grpcMaxConnectionAge: 3_600_000,
+  },
   gateway: {
     host: '127.0.0.1',
     port: 8080,
@@ -108,7 +116,7 @@ describe('loadConfig', () => {
     const text = `
 server:
   { host: 0.0.0.0, port: 81, adminToken: "\${TOKEN:a}", check-token: c, tls: { cert: tls/cert.pem, key: /etc/key.pem }, workers: auto, revealKeys: true,
-    drainTimeout: 6s }
+    drainTimeout: 6s, grpc: { port: 82, host: 10.0.0.2, authentication: NONE, max-connection-age: 5m } }
 gateway:
   { host: 0.0.0.0, port: 0, routes: [], workers: auto, connectTimeout: 1s, responseTimeout: 2s, idleTimeout: 0s, maxConnections: 9, clientShare: 1, minUploadRate: 0, uploadGracePeriod: 1s,
     keepAlive: 3s, client-keep-alive: 4s, maxHeaderSize: 2048, maxUrlLength: 100, drainTimeout: 5s, accessLog: log/access.jsonl,
@@ -137,6 +145,10 @@ log: { level: warn, format: json }
         workers: 'auto',
         revealKeys: true,
         drainTimeout: 6_000,
+        grpcPort: 82,
+        grpcHost: '10.0.0.2',
+        grpcAuthentication: 'NONE',
+        grpcMaxConnectionAge: 300_000,
       },
       gateway: {
         host: '0.0.0.0',

@@ -34,6 +34,10 @@ export const settings = {
     workers: setting(workerCount, 1),
     revealKeys: setting(boolean, false),
     drainTimeout: setting(duration(0, dayTicks), '10s'),
+    grpcPort: optional(wholeNumber(0, 65_535)),
+    grpcHost: optional(nonEmptyText),
+    grpcAuthentication: setting(oneOf(['TOKEN', 'NONE'] as const), 'TOKEN'),
+    grpcMaxConnectionAge: setting(duration(0, 366 * dayTicks), '1h'),
   },
   gateway: {
     host: setting(nonEmptyText, '127.0.0.1'),
@@ -115,7 +119,15 @@ const named = (names: readonly string[]): Readonly<Record<string, string>> =>
  * `store: { type: redis, uri }`, and `server: { tls: { cert } }` the same as `server: { tlsCert }`.
  */
 export const settingGroups: Readonly<Record<string, Readonly<Record<string, Readonly<Record<string, string>>>>>> = {
-  server: { tls: { cert: 'tlsCert', key: 'tlsKey' } },
+  server: {
+    tls: { cert: 'tlsCert', key: 'tlsKey' },
+    grpc: {
+      port: 'grpcPort',
+      host: 'grpcHost',
+      authentication: 'grpcAuthentication',
+      maxConnectionAge: 'grpcMaxConnectionAge',
+    },
+  },
   gateway: { tls: { cert: 'tlsCert', key: 'tlsKey' } },
   store: { redis: named(redisNames) },
   rules: {

@@ -109,6 +109,17 @@ it('charges the others only if a check of 0 permits is allowed', async () => {
   expect(summary(await gate.decideTogether([check('tenant', 'a', { permits: 2 })]))).toEqual([true, 'ok 0'])
 })
 
+it('gives permits back for a negative number, if the decision is allowed', async () => {
+  const { gate } = await gateWith()
+  await gate.decideTogether([check('tenant', 'a', { permits: 5 }), check('route', 'x')])
+  const back = check('tenant', 'a', { permits: -2 })
+  expect(summary(await gate.decideTogether([back]))).toEqual([true, 'ok 2'])
+  expect(summary(await gate.decideTogether([back, check('route', 'x')]))).toEqual([true, 'ok 4', 'ok 0'])
+  expect(summary(await gate.decideTogether([back, check('route', 'x')]))).toEqual([false, 'ok 4', 'over 0'])
+  expect(summary(await gate.decideTogether([check('tenant', 'a', { permits: -9 })]))).toEqual([true, 'ok 5'])
+  expect(summary(await gate.decideTogether([check('tenant', 'new', { permits: -9 })]))).toEqual([true, 'ok 5'])
+})
+
 it('allows a check to which no rule applies, unless no check has one and the gate denies these', async () => {
   const { gate } = await gateWith()
   expect(summary(await gate.decideTogether([check('other', 'a'), check('route', 'x')]))).toEqual([true, 'ok -', 'ok 1'])

@@ -38,7 +38,7 @@ export class ObservedHandler implements Decider {
   /** Reports one decision. Its context is that of the check that decides. */
   decideTogether(checks: readonly JointCheck[], options?: JointOptions): JointDecision | Promise<JointDecision> {
     const startedAt = performance.now()
-    const isPeek = options?.peek === true || checks.every(({ permits }) => permits === 0)
+    const isPeek = options?.peek === true || checks.every(({ permits = 1 }) => permits <= 0)
     const report = (joint: JointDecision): JointDecision => {
       const rejecting = joint.parts.findIndex(({ allowed }) => !allowed)
       const { context = noContext } = checks[Math.max(0, rejecting)] ?? {}

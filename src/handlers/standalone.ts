@@ -132,7 +132,7 @@ export class StandaloneHandler implements Handler {
     const { id: ruleSetId } = plan.ruleSet
     for (const { context, permits } of checks) {
       checkContext(context)
-      if (permits !== undefined) checkPermits(permits)
+      if (permits !== undefined) checkPermits(Math.abs(permits))
     }
     const parts = partChargesOf(plan, checks)
     if (parts instanceof MissingPart) {
@@ -142,7 +142,16 @@ export class StandaloneHandler implements Handler {
     }
     if (parts.every(({ charges }) => charges.length === 0))
       return notCovered(this.#notCovered('NO_RULE', ruleSetId), checks)
-    return decideJointly(plan.takesHolds ? this.#holding : this.#limiter, ruleSetId, parts, options)
+    const limiter = plan.takesHolds ? this.#holding : this.#limiter
+    return decideJointly(
+      {
+        ruleSetId,
+        decide: (id, charges, how) => limiter.decide(id, charges, how),
+        refund: (charges) => this.#limiter.refund(charges.map(({ group, key, permits }) => ({ group, key, permits }))),
+      },
+      parts,
+      options,
+    )
   }
 
   async reserve(context: RequestContext, options: ReserveOptions): Promise<Reservation> {

@@ -1,6 +1,13 @@
 import { Command } from 'commander'
 import { openLog } from '../../program/log.js'
-import { configOption, jsonLinesOption, portOption, rulesOption, workersOption } from '../options/shared-options.js'
+import {
+  configOption,
+  grpcPortOption,
+  jsonLinesOption,
+  portOption,
+  rulesOption,
+  workersOption,
+} from '../options/shared-options.js'
 import { readConfig, type StartOptions } from '../start/options.js'
 import { reportWith } from '../start/report.js'
 import { startServer } from '../start/server.js'
@@ -18,6 +25,8 @@ Examples:
       accept requests from other machines; every request needs the token
   $ FLUXGATE_REDIS_URI=redis://127.0.0.1:6379 fluxgate serve --workers 4
       run four processes that share their limits through Redis
+  $ fluxgate serve --grpc-port 8081
+      also serve Envoy's rate limit filter
 
 The API is described at /openapi.json. SIGHUP reloads the rules.
 Exit status: 0 stopped by a signal, 1 port unavailable, 2 invalid rules or configuration.
@@ -30,6 +39,7 @@ export function serveCommand(): Command {
     .addOption(rulesOption())
     .addOption(portOption('--port', 'port to listen on', 8090))
     .option('--host <address>', 'address to listen on; non-loopback needs an admin token (default: 127.0.0.1)')
+    .addOption(grpcPortOption())
     .addOption(workersOption())
     .addOption(jsonLinesOption())
     .addHelpText('after', examples)

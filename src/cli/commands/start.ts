@@ -12,7 +12,7 @@ import { openLog } from '../../program/log.js'
 import { configuredRules } from '../../program/rules.js'
 import { serverOf } from '../../program/server.js'
 import { fileRuleStore } from '../../rules/file/file-rule-store.js'
-import { configOption, jsonLinesOption, portOption, rulesOption } from '../options/shared-options.js'
+import { configOption, grpcPortOption, jsonLinesOption, portOption, rulesOption } from '../options/shared-options.js'
 import { displayPath } from '../output/output.js'
 import { companionServer } from '../start/companion-server.js'
 import { startGateway } from '../start/gateway.js'
@@ -46,6 +46,7 @@ export function startCommand(): Command {
     .addOption(portOption('--port', 'gateway port', 8080))
     .option('--host <address>', 'gateway address; 0.0.0.0 for all interfaces (default: 127.0.0.1)')
     .addOption(portOption('--server-port', 'API port', 8090))
+    .addOption(grpcPortOption())
     .addOption(jsonLinesOption())
     .addHelpText('after', examples)
     .action(start)
@@ -87,6 +88,7 @@ async function start(given: StartCommandOptions): Promise<void> {
         option: '--server-port',
       },
       drainTimeout: config.server.drainTimeout,
+      grpc: options,
     }),
     onStart: (close, reload) => onSignals({ close, reload, onStop: report.stopping }),
   })

@@ -15,6 +15,12 @@ export const ruleSetOption = (): Option =>
 export const portOption = (name: string, port: string, defaultPort: number): Option =>
   new Option(`${name} <n>`, `${port}; 0 picks a free one (default: ${defaultPort})`).argParser(wholeNumber(0, 65_535))
 
+export const grpcPortOption = (): Option =>
+  new Option(
+    '--grpc-port <n>',
+    "port of Envoy's rate limit service; 0 picks a free one (default: no such service)",
+  ).argParser(wholeNumber(0, 65_535))
+
 export const workersOption = (): Option =>
   new Option('--workers <n>', 'number of worker processes (default: 1)').argParser(wholeNumber(1, 256))
 

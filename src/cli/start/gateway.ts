@@ -60,6 +60,7 @@ export async function startGateway(plan: GatewayStart): Promise<void> {
     url: listening.url,
     api: companion?.serves === 'API' ? listening.companionUrl : null,
     metrics: companion?.serves === 'METRICS' ? listening.companionUrl : null,
+    grpc: listening.grpc,
     needsToken: config.server.adminToken !== undefined,
     rules: rules === undefined ? null : shown.rules,
     rulesType: shown.rulesType,
@@ -132,7 +133,7 @@ async function listenAll({ config, options, companion }: GatewayStart, { running
     const other = await companion?.start(gate, rules)
     if (other !== undefined && 'problem' in other) return other
     const url = urlOf(server.address() as AddressInfo, config.gateway.tlsCert !== undefined)
-    return { url, companionUrl: other?.url ?? null }
+    return { url, companionUrl: other?.url ?? null, grpc: other?.grpc ?? null }
   } catch (error) {
     await close()
     throw error

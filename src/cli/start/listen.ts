@@ -12,10 +12,14 @@ export function listen(server: Server, port: number, host: string): Promise<stri
 }
 
 /** The URL of a listening server, or the reason why it cannot listen. */
-export type Listening = { readonly url: string } | { readonly problem: string }
+export type Listening = { readonly url: string } | ListenProblem
+
+export interface ListenProblem {
+  readonly problem: string
+}
 
 /** The part that listens. */
-export type Listener = 'GATEWAY' | 'GATEWAY_METRICS' | 'SERVER'
+export type Listener = 'GATEWAY' | 'GATEWAY_METRICS' | 'SERVER' | 'SERVER_GRPC'
 
 function listenProblem(
   error: NodeJS.ErrnoException,
@@ -38,11 +42,12 @@ function listenProblem(
   }
 }
 
-const defaultPort = { GATEWAY: 8080, GATEWAY_METRICS: 9090, SERVER: 8090 }
+const defaultPort = { GATEWAY: 8080, GATEWAY_METRICS: 9090, SERVER: 8090, SERVER_GRPC: 8081 }
 const hostOption = {
   GATEWAY: '--host 127.0.0.1',
   GATEWAY_METRICS: 'gateway.metricsHost: 127.0.0.1',
   SERVER: '--host 127.0.0.1',
+  SERVER_GRPC: 'server.grpcHost: 127.0.0.1',
 }
 
 /** The URL under which this machine reaches the server; a wildcard address becomes loopback. */
@@ -63,12 +68,16 @@ export interface ListenAddress {
 }
 
 /** Resolves with the URL, or with the reason why the port is unavailable. Rejects if the configuration forbids the address. */
-export async function listenOn(
-  server: FluxGateServer,
+export const listenOn = (server: FluxGateServer, address: ListenAddress): Promise<Listening> =>
+  listenAt(address, async () => (await server.listen({ host: address.host, port: address.port })).url)
+
+/** As `listenOn`, for any server. `start` resolves with its URL. */
+export async function listenAt(
   { host, port, listener, option }: ListenAddress,
+  start: () => Promise<string>,
 ): Promise<Listening> {
   try {
-    return { url: reachable((await server.listen({ host, port })).url) }
+    return { url: reachable(await start()) }
   } catch (error) {
     if (error instanceof FluxGateError) throw error
     return { problem: listenProblem(error as NodeJS.ErrnoException, port, host, listener, option) }

@@ -6,6 +6,8 @@ export interface StartOptions {
   readonly rules?: string
   readonly port?: number
   readonly host?: string
+  /** Port of Envoy's rate limit service. */
+  readonly grpcPort?: number
   readonly json?: true
 }
 

@@ -12,6 +12,8 @@ export interface Started {
   readonly api: string | null
   /** URL of the gateway's metrics and health, if they have their own port. */
   readonly metrics: string | null
+  /** URL of Envoy's rate limit service; null if none runs. */
+  readonly grpc: string | null
   /** True if the API requires a token. */
   readonly needsToken: boolean
   /** Null if only the routes define limits. */
@@ -79,7 +81,8 @@ export function reportWith(log: Logger, { json }: { readonly json?: true }): Sta
 }
 
 const jsonReport: StartReport = {
-  started: ({ hints: _, needsToken: __, rulesType: ___, ...started }) => printData({ event: 'started', ...started }),
+  started: ({ hints: _, needsToken: __, rulesType: ___, grpc, ...started }) =>
+    printData({ event: 'started', ...started, ...(grpc !== null && { grpc }) }),
   reloaded: ({ error, ...reloaded }) => printData({ event: 'reloaded', ...reloaded, error: error?.message ?? null }),
   rerouted: ({ error, ...rerouted }) => printData({ event: 'rerouted', ...rerouted, error: error?.message ?? null }),
   warning: (text) => printData({ event: 'warning', text }),
@@ -88,7 +91,7 @@ const jsonReport: StartReport = {
 
 /** Errors are not printed here: the log shows them on the same terminal. */
 const textReport: StartReport = {
-  started({ url, api, metrics, needsToken, rules, rulesType, ruleCount, config, routeCount, workers, hints }) {
+  started({ url, api, metrics, grpc, needsToken, rules, rulesType, ruleCount, config, routeCount, workers, hints }) {
     const paint = paintFor(process.stdout)
     const shared = workers > 1 ? ` with ${workers} workers` : ''
     if (url !== null) print(`FluxGate listens on ${paint('bold', url)}${shared}`)
@@ -96,6 +99,7 @@ const textReport: StartReport = {
     if (api !== null && url !== null) print(`The API listens on ${paint('bold', api)}`)
     if (api !== null) print(`Console: ${paint('bold', `${api}/console`)}. API description: ${api}/openapi.json`)
     if (metrics !== null) print(`Metrics and health: ${paint('bold', `${metrics}/metrics`)}, /health/ready`)
+    if (grpc !== null) print(`Envoy rate limit service: ${paint('bold', grpc)}`)
     const change = rulesType === 'file' ? 'Saved edits apply immediately.' : 'Changes apply while it runs.'
     if (rules !== null) print(`Rules: ${paint('bold', rules)}, ${counted(ruleCount, 'rule')}. ${change}`)
     if (config !== null)

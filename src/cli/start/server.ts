@@ -9,8 +9,9 @@ import { createTelemetry } from '../../program/telemetry.js'
 import { initialRules, shareRules } from '../../program/workers/initial-rules.js'
 import { isWorker } from '../../program/workers/workers.js'
 import { fileRuleStore } from '../../rules/file/file-rule-store.js'
-import { listenOn } from './listen.js'
+import { type ListenProblem, listenOn } from './listen.js'
 import type { StartOptions } from './options.js'
+import { listenForProxies, type RateLimitListener } from './rate-limit.js'
 import type { StartReport } from './report.js'
 import { failToStart } from './signals.js'
 import { countRules, openTelemetryWarning, rulesLabel, separateBucketsWarning } from './summary.js'
@@ -43,22 +44,28 @@ export async function startServer({ config, options, report, workers, onStart }:
   )
   telemetry.follow(gate)
   const server = serverOf(config, { gate, rules, telemetry, log })
+  let proxies: RateLimitListener | undefined
   const close = async (): Promise<void> => {
-    await server.close(config.server.drainTimeout)
+    await Promise.all([server.close(config.server.drainTimeout), proxies?.close()])
     await telemetry.close()
     await gate.close()
     await rules.close()
   }
   const where = { ...config.server, ...omitUndefined({ host: options.host, port: options.port }) }
-  const api = await listenOn(server, { ...where, listener: 'SERVER', option: '--port' }).catch(
-    async (error: unknown) => {
-      await close()
-      throw error
-    },
-  )
-  if ('problem' in api) {
+  const listenAll = async (): Promise<{ readonly api: string; readonly grpc: string | null } | ListenProblem> => {
+    const api = await listenOn(server, { ...where, listener: 'SERVER', option: '--port' })
+    if ('problem' in api) return api
+    proxies = await listenForProxies(config, { gate, log }, options)
+    const { listening } = proxies
+    return 'problem' in listening ? listening : { api: api.url, grpc: listening.url }
+  }
+  const urls = await listenAll().catch(async (error: unknown) => {
     await close()
-    return failToStart(api.problem)
+    throw error
+  })
+  if ('problem' in urls) {
+    await close()
+    return failToStart(urls.problem)
   }
   gate.on('reload', ({ changed, error }) =>
     report.reloaded({ rules: shown.rules, ruleCount: countRules(gate.ruleSets), changed, error }),
@@ -69,7 +76,7 @@ export async function startServer({ config, options, report, workers, onStart }:
   if (starting?.isStale) reload()
   report.started({
     url: null,
-    api: api.url,
+    ...urls,
     metrics: null,
     needsToken: config.server.adminToken !== undefined,
     ...shown,

@@ -39,15 +39,16 @@ export class CandidateHandler implements Decider {
     return decided
   }
 
-  /** Checks that take no permits charge the candidate no more than the rules in force. */
   decideTogether(checks: readonly JointCheck[], options?: JointOptions): JointDecision | Promise<JointDecision> {
-    const { handler, candidates, defaultRuleSetId } = this.#parts
+    const { handler, candidates, defaultRuleSetId, store } = this.#parts
     const candidate = options?.peek ? undefined : candidates.of(options?.ruleSetId ?? defaultRuleSetId())
     const decided = handler.decideTogether(checks, options)
-    const counted = checks.filter(({ permits }) => permits !== 0)
-    if (candidate === undefined || counted.length === 0) return decided
+    if (candidate === undefined) return decided
     const decision = decided instanceof Promise ? decided.then((joint) => joint.decision) : decided.decision
-    this.#compare(candidate, jointCharges(candidate.plan, counted), decision)
+    const counted = checks.filter(({ permits = 1 }) => permits > 0)
+    if (counted.length > 0) this.#compare(candidate, jointCharges(candidate.plan, counted), decision)
+    for (const { context, permits = 1 } of checks)
+      if (permits < 0) void refundCandidate(candidate, store, context, -permits)
     return decided
   }
 

@@ -28,14 +28,10 @@ export class Tokens {
 
   /** Authorizes a request for a route with this access, and returns the token that it used. Throws 401. */
   admit(request: IncomingMessage, access: Access): TokenName {
-    if (access === 'PUBLIC') return 'none'
-    if (this.#admin === undefined && (access === 'ADMIN' || this.#check === undefined)) return 'none'
-    const token = tokenOf(request.headers.authorization)
-    if (token !== undefined) {
-      const seen = digest(token)
-      if (this.#admin !== undefined && timingSafeEqual(seen, this.#admin)) return 'admin'
-      if (access === 'CHECK' && this.#check !== undefined && timingSafeEqual(seen, this.#check)) return 'check'
-    }
+    const { authorization } = request.headers
+    const name = this.find(authorization, access)
+    if (name !== undefined) return name
+    const token = tokenOf(authorization)
     throw new ApiProblem(
       'FLUXGATE_UNAUTHORIZED',
       token === undefined
@@ -43,6 +39,17 @@ export class Tokens {
         : 'The token is not valid for this route.',
       { headers: { 'WWW-Authenticate': challengeFor(request) } },
     )
+  }
+
+  /** The token that authorizes this access; undefined if the credentials are missing or invalid. */
+  find(authorization: string | undefined, access: Access): TokenName | undefined {
+    if (access === 'PUBLIC') return 'none'
+    if (this.#admin === undefined && (access === 'ADMIN' || this.#check === undefined)) return 'none'
+    const token = tokenOf(authorization)
+    if (token === undefined) return undefined
+    const seen = digest(token)
+    if (this.#admin !== undefined && timingSafeEqual(seen, this.#admin)) return 'admin'
+    return access === 'CHECK' && this.#check !== undefined && timingSafeEqual(seen, this.#check) ? 'check' : undefined
   }
 }
 

@@ -55,7 +55,7 @@ it('decides several contexts in Redis as in memory, over random histories', asyn
   })
   const randomCheck = (): JointCheck => ({
     context: { attributes: { kind: pick(['tenant', 'tokens', 'both', 'none']), name: pick(['a', 'b']) } },
-    permits: pick([0, 1, 1, 1, 2, 4]),
+    permits: pick([0, 1, 1, 1, 2, 4, -1]),
     ...(random() < 0.2 && { limit: { capacity: pick([0, 1, 4, 9]), windowMs: pick([1_000, 60_000]), key: 'own' } }),
   })
   for (let i = 0; i < 150; i++) {

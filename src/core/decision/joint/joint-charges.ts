@@ -3,22 +3,25 @@ import { MissingKey, type Plan } from '../snapshot.js'
 import { groupOfLimit, groupWithLimit } from './call-limits.js'
 import type { JointCheck } from './joint-check.js'
 
-/** The charges of one check, for the permits that it takes, or for one request if it takes none. */
+/** The charges of one check. */
 export interface PartCharges {
+  /** FREE: the charges are those of one request, which is not taken. REFUND: the permits are given back. */
+  readonly kind: 'COUNTED' | 'FREE' | 'REFUND'
   readonly charges: readonly Charge[]
-  /** True if the check takes no permits. */
-  readonly isFree: boolean
 }
 
-/** The charges of each check, or the rule that rejects because its identity is missing. */
+/** The charges of each check, or the check that is rejected because an identity is missing. */
 export function partChargesOf(plan: Plan, checks: readonly JointCheck[]): readonly PartCharges[] | MissingPart {
   const parts: PartCharges[] = new Array(checks.length)
   for (let i = 0; i < checks.length; i++) {
     const { context, permits = 1, limit } = checks[i] as JointCheck
-    const isFree = permits === 0
-    const charges = plan.charges(context, isFree ? 1 : permits)
-    if (charges instanceof MissingKey) return new MissingPart(charges, i)
-    parts[i] = { charges: limit === undefined ? charges : withLimit(plan, charges, limit, permits), isFree }
+    const amount = permits === 0 ? 1 : Math.abs(permits)
+    const charges = plan.charges(context, amount)
+    const kind = permits > 0 ? 'COUNTED' : permits === 0 ? 'FREE' : 'REFUND'
+    if (!(charges instanceof MissingKey))
+      parts[i] = { kind, charges: limit === undefined ? charges : withLimit(plan, charges, limit, amount) }
+    else if (kind === 'REFUND') parts[i] = { kind, charges: [] }
+    else return new MissingPart(charges, i)
   }
   return parts
 }
@@ -43,7 +46,7 @@ function withLimit(
   if (charges.length > 0) return charges.map((charge) => ({ ...charge, group: groupWithLimit(charge.group, limit) }))
   if (limit.key === undefined) return charges
   const group = groupOfLimit(plan, limit)
-  return [{ group, key: limit.key, permits: permits || 1, maxWaitTicks: 0, policy: 'REJECT', shadow: false }]
+  return [{ group, key: limit.key, permits, maxWaitTicks: 0, policy: 'REJECT', shadow: false }]
 }
 
 /**
@@ -73,5 +76,6 @@ export function mergedCharges(parts: readonly PartCharges[]): readonly Charge[] 
   return merged
 }
 
-export const withoutPermits = (parts: readonly PartCharges[]): readonly PartCharges[] =>
-  parts.map((part) => ({ ...part, charges: part.charges.map((charge) => ({ ...charge, permits: 0 })) }))
+/** The charges that read the current state. */
+export const withoutPermits = (charges: readonly Charge[]): readonly Charge[] =>
+  charges.map((charge) => ({ ...charge, permits: 0 }))

@@ -7,8 +7,8 @@ export interface JointCheck {
   /** The properties of the request. */
   readonly context: RequestContext
   /**
-   * Default 1. 0 charges nothing: the decision rejects if the rules of this context would reject one more request, and reports
-   * their current state.
+   * Default 1. 0 charges nothing: the decision rejects if the rules of this context would reject one more request. A negative
+   * number gives permits back if the decision is allowed.
    */
   readonly permits?: number | undefined
   /** A limit for this check only, on the same buckets. It replaces the bands of every rule that applies. */
