@@ -19,14 +19,20 @@ export const ticksPerMs = 1000
 // Captured, because fake timers of tests replace the global. Importing `node:process` would make Node open all standard streams.
 const { performance } = globalThis
 
-/** Undefined in edge runtimes. Cloudflare Workers have no time while modules are loaded, and a time origin of 0. */
-const hrtime = performance.timeOrigin > 0 ? globalThis.process?.hrtime : undefined
-
 const epochTicks = (): number => Math.round((performance.timeOrigin + performance.now()) * ticksPerMs)
 
-const [startSeconds, startNanoseconds] = hrtime?.() ?? [0, 0]
+/** Replaces `process.hrtime` in edge runtimes. Cloudflare Workers have no time while modules are loaded, and a time origin of 0. */
+function epochTime(): [seconds: number, nanoseconds: number] {
+  const now = epochTicks()
+  const seconds = Math.floor(now / 1_000_000)
+  return [seconds, (now - seconds * 1_000_000) * 1000]
+}
+
+const hrtime = (performance.timeOrigin > 0 && globalThis.process?.hrtime) || epochTime
+
+const [startSeconds, startNanoseconds] = hrtime()
 /** The epoch tick at which `hrtime` was 0. */
-const originTicks = epochTicks() - startSeconds * 1_000_000 - ((startNanoseconds / 1000) >>> 0)
+const originTicks = hrtime === epochTime ? 0 : epochTicks() - startSeconds * 1_000_000 - ((startNanoseconds / 1000) >>> 0)
 
 /** The default clock. It reads the wall clock once at process start and is monotonic from then on. */
 export const systemClock: Clock = { now: () => ticks(systemClock) / ticksPerMs }
@@ -34,7 +40,6 @@ export const systemClock: Clock = { now: () => ticks(systemClock) / ticksPerMs }
 /** The current tick. `hrtime` is faster than `performance.now`, which checks its receiver. */
 export function ticks(clock: Clock): number {
   if (clock !== systemClock) return Math.round(clock.now() * ticksPerMs)
-  if (hrtime === undefined) return epochTicks()
   const time = hrtime()
   return originTicks + time[0] * 1_000_000 + ((time[1] / 1000) >>> 0)
 }

@@ -21,13 +21,14 @@ export function composeDecision(
   const charge = charges[0] as Charge
   const bandResult = result.bands[0] as BandResult
   const { bands, takesHolds } = charge.group
-  const isSingleBand = charges.length === 1 && bands.length === 1 && !charge.shadow && takesHolds !== true
-  return isSingleBand && result.granted && bandResult.allowed && bandResult.delay === 0
+  const band = charges.length === 1 && bands.length === 1 && !charge.shadow ? bands[0] : undefined
+  const hasWindow = band !== undefined && band.calendar === undefined && takesHolds !== true
+  return hasWindow && result.granted && bandResult.allowed && bandResult.delay === 0
     ? composeGrant(ruleSetId, charge, bandResult, result.now, degraded)
     : composeBands(ruleSetId, charges, result, degraded)
 }
 
-/** The decision of a single band that grants without a delay. Saves 10 % of the CPU time of `consumeSync`. */
+/** The decision of a single band with a window of fixed length that grants without a delay. Saves 10 % of the CPU time of `consumeSync`. */
 function composeGrant(
   ruleSetId: string | null,
   { group, key, policy }: Charge,
@@ -36,11 +37,10 @@ function composeGrant(
   degraded: boolean,
 ): Decision {
   const { ruleId } = group
-  const band = group.bands[0] as Band
-  const { label, capacity: limit } = band
+  const { label, capacity: limit, windowTicks } = group.bands[0] as Band
   const remaining = result.remaining | 0
   const resetAt = Math.ceil(result.resetAt / ticksPerMs)
-  const windowMs = windowMsOf(band, result.resetAt)
+  const windowMs = windowTicks / ticksPerMs
   const bands = [
     { ruleId, label, key, limit, remaining, resetAt, retryAfterMs: 0, allowed: true, shadow: false, windowMs },
   ]

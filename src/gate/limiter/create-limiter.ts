@@ -211,24 +211,24 @@ export function createLimiter(options: LimiterOptions): Limiter {
       : variants.decideVariant(ruleSetId, charge, variant)
   }
 
-  const decide = (key: string, permits: number): Decision | Promise<Decision> =>
-    limiter.decide(ruleSetId, [chargeOf(key, permits)], permits === 0 ? peeking : undefined)
+  const decide = (key: string, permits: number, options?: DecideOptions): Decision | Promise<Decision> =>
+    limiter.decide(ruleSetId, [chargeOf(key, permits)], permits === 0 ? peeking : options)
 
   // Synchronous calls share one charge, which no store keeps. Saves 9 % of the CPU time of `consumeSync` with a single key.
   const shared = { group: buckets.charge.group, key: '', permits: 0, maxWaitTicks, policy, shadow }
   const sharedCharges: readonly Charge[] = [shared]
+  const canShare = isShadow === undefined && !takesHolds
   // A synchronous call cannot wait for a slot.
-  const syncOptions = takesHolds ? { waitForSlot: false } : undefined
+  const syncOptions = { waitForSlot: false }
 
   return {
     consumeSync(key, permits = 1) {
       if (store.chargeSync === undefined) throw syncUnsupported()
       if (typeof permits === 'object') return decideWith(key, permits) as Decision
-      if (permits === 0) return decide(key, 0) as Decision
+      if (!canShare || permits === 0) return decide(key, permits, syncOptions) as Decision
       shared.permits = checkedPermits(key, permits)
       shared.key = key
-      if (isShadow !== undefined) shared.shadow = isShadow(key)
-      return limiter.decide(ruleSetId, sharedCharges, syncOptions) as Decision
+      return limiter.decide(ruleSetId, sharedCharges) as Decision
     },
     async consume(key, permits = 1) {
       if (!buckets.isOpen) await buckets.open()

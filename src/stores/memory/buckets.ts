@@ -15,10 +15,6 @@ import { memoryVariants } from './variants.js'
 /** The slot of a key that has no buckets yet. */
 const noSlot = -1
 
-/** True if the group has no ban, no override that allows or denies every request, and no buckets to convert. */
-const isPlain = ({ listed, ban, definitions }: BucketGroup): boolean =>
-  listed === undefined && ban === undefined && definitions === undefined
-
 /** The buckets of a key: their table and slot there, and the key under which they are stored. */
 export interface OpenSlot {
   readonly table: RuleTable
@@ -63,11 +59,11 @@ export class MemoryBuckets implements MemoryStore {
   }
 
   chargeSync(charges: readonly Charge[], peek: boolean): ChargeResult {
-    const charge = charges.length === 1 && !peek ? charges[0] : undefined
-    if (charge !== undefined && !charge.group.hasOverrides && isPlain(charge.group) && charge.hold === undefined) {
-      const table = this.#tables.of(charge.group)
-      const slot = table.slotOf(boundedKey(charge.key))
-      if (slot !== undefined) return this.#chargeSlot(table, slot, charge)
+    if (charges.length === 1 && !peek) {
+      const charge = charges[0] as Charge
+      const table = this.#tables.knownPlain(charge.group)
+      const slot = table?.slotOf(boundedKey(charge.key))
+      if (table !== undefined && slot !== undefined) return this.#chargeSlot(table, slot, charge)
     }
     return this.#chargeAt(charges, peek, ticks(this.#clock))
   }

@@ -1,5 +1,6 @@
 import { createBuckets, definitionOf, ReservedBuckets, Rows } from '../../algorithms/index.js'
 import type { Buckets, Step } from '../../core/algorithm.js'
+import { takeHolds } from '../../core/algorithm-traits.js'
 import type { BucketGroup } from '../../core/bucket-store.js'
 import type { HoldId } from '../../core/holds/hold-storage.js'
 import { ownText } from '../../core/keys/bounded-key.js'
@@ -13,6 +14,8 @@ export class RuleTable {
   readonly name: string
   /** The group whose bands are in use; undefined after the table was dropped. */
   group: BucketGroup | undefined
+  /** True if only the bands limit the keys (no overrides, ban or holds), and no buckets are to be converted. */
+  isPlain = false
   bands: readonly Band[] = []
   /** One per band. */
   buckets: readonly Buckets[] = []
@@ -34,6 +37,9 @@ export class RuleTable {
   bind(group: BucketGroup): this {
     if (group === this.group) return this
     this.group = group
+    const { hasOverrides, listed, ban, definitions } = group
+    const isLimitedByBands = !hasOverrides && listed === undefined && ban === undefined && !takeHolds(group.bands)
+    this.isPlain = isLimitedByBands && definitions === undefined
     this.bands = group.bands
     this.buckets = group.bands.map((band) => this.#bucketsOf(band, definitionOf(band, group.definitions)))
     return this
@@ -152,6 +158,14 @@ export class RuleTables {
   /** The number of keys in all tables. */
   get size(): number {
     return this.#size
+  }
+
+  /** The table of a plain group, unless the group is used for the first time. */
+  knownPlain(group: BucketGroup): RuleTable | undefined {
+    const { memo } = group
+    if (memo?.owner !== this) return undefined
+    const table = memo.note as RuleTable
+    return table.isPlain && table.group === group ? table : undefined
   }
 
   of(group: BucketGroup): RuleTable {
