@@ -24,6 +24,7 @@ describe('the decision script', () => {
       'GETRANGE',
       'HGET',
       'MGET',
+      'MSET',
       'PEXPIRE',
       'PEXPIREAT',
       'PTTL',

@@ -74,14 +74,7 @@ function windowAlgorithm(windows: Windows): CellAlgorithm {
 const unknown = -1
 
 /** Fast path of nearly all granted requests: the bucket is of the current window, and nothing waits for the next one. */
-function stepQuickly(
-  cells: Float64Array,
-  start: number,
-  band: Band,
-  permits: number,
-  now: number,
-  out: Step,
-): boolean {
+function stepQuickly(cells: Float64Array, start: number, band: Band, permits: number, now: number, out: Step): boolean {
   const { capacity, windowTicks } = band
   const window = cells[start] as number
   const count = (cells[start + 1] as number) + permits

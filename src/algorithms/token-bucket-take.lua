@@ -1,11 +1,11 @@
 -- Twin of `charge` in token-bucket.ts for all bands of all items of a decision: the fast path of nearly all requests. The buckets
 -- are unused, or each was written under the same window and all products are exact.
 isDone = true
-local isEmpty, hasUnused, at, cell = false, false, length + 1, 0
+local isEmpty, hasUnused, at, granted = false, false, length + 1, charged
 for item = 1, items do
   local terms, value = offset + 4 * item, values[key + item - 1]
   local permits, first, count = numbers[terms - 3], 4 * numbers[terms - 1], numbers[terms]
-  local expiresAt, byte = now, 1
+  local expiresAt, byte, cell = now, 1, 0
   if not value then hasUnused = true elseif #value ~= 28 * count then isDone = false end
   for band = first, isDone and first + 4 * count - 4 or 0, 4 do
     local tag, capacity, tokens, window = numbers[band + 1], numbers[band + 2], numbers[band + 3], numbers[band + 4]
@@ -34,25 +34,14 @@ for item = 1, items do
     at = at + 2
   end
   if isEmpty or not isDone then break end
-  expiries[item] = expiresAt
+  formats[count] = formats[count] or '<' .. rep('I4i5I6I7I6', count)
+  granted = granted + 1
+  assignments[2 * granted - 1], assignments[2 * granted] = KEYS[key + item - 1], pack(formats[count], unpack(cells, 1, cell))
+  expiries[granted] = format('%d', ceil((expiresAt - expiryBase) / 1000) + expiryMargin)
 end
 if isDone and not isEmpty then
-  cell = 0
-  for item = 1, items do
-    local count, value = numbers[offset + 4 * item], nil
-    if count == 1 then
-      value = pack('<I4i5I6I7I6', cells[cell + 1], cells[cell + 2], cells[cell + 3], cells[cell + 4], cells[cell + 5])
-    else
-      formats[count] = formats[count] or '<' .. rep('I4i5I6I7I6', count)
-      value = pack(formats[count], unpack(cells, cell + 1, cell + 5 * count))
-    end
-    cell = cell + 5 * count
-    -- Formatted here, because Redis would convert the number with all digits of a double, which is slower.
-    call('SET', KEYS[key + item - 1], value, expiryOption,
-      format('%d', ceil((expiries[item] - expiryBase) / 1000) + expiryMargin))
-  end
   results[length + 1] = ALLOWED
-  length = at
+  length, charged = at, granted
 elseif isDone then
   -- Requests that wait need the complete algorithm.
   isDone, at = not hasUnused, length + 1

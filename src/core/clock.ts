@@ -32,7 +32,8 @@ const hrtime = (performance.timeOrigin > 0 && globalThis.process?.hrtime) || epo
 
 const [startSeconds, startNanoseconds] = hrtime()
 /** The epoch tick at which `hrtime` was 0. */
-const originTicks = hrtime === epochTime ? 0 : epochTicks() - startSeconds * 1_000_000 - ((startNanoseconds / 1000) >>> 0)
+const originTicks =
+  hrtime === epochTime ? 0 : epochTicks() - startSeconds * 1_000_000 - ((startNanoseconds / 1000) >>> 0)
 
 /** The default clock. It reads the wall clock once at process start and is monotonic from then on. */
 export const systemClock: Clock = { now: () => ticks(systemClock) / ticksPerMs }

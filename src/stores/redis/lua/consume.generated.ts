@@ -1,6 +1,6 @@
 /** Generated from consume.lua by scripts/assemble-lua.mjs; do not edit. */
 export const consumeScript = {
-  sha: '8d5f4133976a20c4b8c74e7b96e161fa7fbc0eab',
+  sha: 'dd3b458ba4772afb29b57423d73f22af8de697a8',
   source: `local RUN = 7
 local FAILED, ALLOWED, EMPTY = 2, 3, 4
 local TOKEN_BUCKET = 1
@@ -34,11 +34,12 @@ end
 end
 end
 local results, length, decision = { now }, 1, 0
-local cells, expiries, formats = {}, {}, {}
+local cells, formats = {}, {}
+local charged, assignments, expiries = 0, {}, {}
 local slowPath
 for _ = 1, entryCount do
 local operation, decisions, items, key, offset = numbers[position + 1], 1, nil, nil, nil
-local areTokenBuckets
+local areTokenBuckets, isSingle, permits, maxWaitTicks, tag, capacity, tokens, window
 if operation == RUN then
 decisions, items, key, offset = numbers[position + 2], numbers[position + 3], numbers[position + 4], position + 4
 position = offset + 4 * items
@@ -50,17 +51,51 @@ for band = first, first + count - 1 do
 areTokenBuckets = areTokenBuckets and numbers[4 * band + 1] % 256 == TOKEN_BUCKET
 end
 end
+isSingle = areTokenBuckets and items == 1 and numbers[position] == 1
+if isSingle then
+local band = 4 * numbers[position - 1]
+permits, maxWaitTicks = numbers[position - 3], numbers[position - 2]
+tag, capacity, tokens, window = numbers[band + 1], numbers[band + 2], numbers[band + 3], numbers[band + 4]
+end
 end
 for _ = 1, decisions do
 local isDone = false
 decision = decision + 1
-if areTokenBuckets then
+if isSingle then
+local value, whole, level = values[key], capacity, 0
+local storedWhole, storedLevel, storedAt = -1, nil, nil
+isDone = not value or #value == 28
+if value and isDone then
+local storedTag, storedWindow
+storedTag, storedWhole, storedLevel, storedAt, storedWindow = unpackNumbers('<I4i5I6I7I6', value)
+whole, level = storedWhole, storedLevel + (now - storedAt) * tokens
+isDone = storedTag == tag and storedWindow == window and now >= storedAt and level < exactLimit
+if level >= window then
+local gained = floor(level / window)
+whole, level = whole + gained, level - gained * window
+end
+if whole >= capacity then whole, level = capacity, 0 end
+end
+local left = whole - permits
+local missing = (capacity - left) * window
+if not isDone or missing >= exactLimit then isDone = false
+elseif left >= 0 then
+local resetAt = now + ceil((missing - level) / tokens)
+results[length + 1], results[length + 2], results[length + 3] = ALLOWED, left, resetAt
+length, charged = length + 3, charged + 1
+assignments[2 * charged - 1], assignments[2 * charged] = KEYS[key], pack('<I4i5I6I7I6', tag, left, level, now, window)
+expiries[charged] = format('%d', ceil((resetAt - expiryBase) / 1000) + expiryMargin)
+elseif storedWhole >= 0 and maxWaitTicks == 0 then
+results[length + 1], results[length + 2], results[length + 3], results[length + 4] = EMPTY, storedWhole, storedLevel, storedAt
+length = length + 4
+else isDone = false end
+elseif areTokenBuckets then
 isDone = true
-local isEmpty, hasUnused, at, cell = false, false, length + 1, 0
+local isEmpty, hasUnused, at, granted = false, false, length + 1, charged
 for item = 1, items do
 local terms, value = offset + 4 * item, values[key + item - 1]
 local permits, first, count = numbers[terms - 3], 4 * numbers[terms - 1], numbers[terms]
-local expiresAt, byte = now, 1
+local expiresAt, byte, cell = now, 1, 0
 if not value then hasUnused = true elseif #value ~= 28 * count then isDone = false end
 for band = first, isDone and first + 4 * count - 4 or 0, 4 do
 local tag, capacity, tokens, window = numbers[band + 1], numbers[band + 2], numbers[band + 3], numbers[band + 4]
@@ -89,24 +124,14 @@ results[at + 1], results[at + 2] = left, resetAt
 at = at + 2
 end
 if isEmpty or not isDone then break end
-expiries[item] = expiresAt
+formats[count] = formats[count] or '<' .. rep('I4i5I6I7I6', count)
+granted = granted + 1
+assignments[2 * granted - 1], assignments[2 * granted] = KEYS[key + item - 1], pack(formats[count], unpack(cells, 1, cell))
+expiries[granted] = format('%d', ceil((expiresAt - expiryBase) / 1000) + expiryMargin)
 end
 if isDone and not isEmpty then
-cell = 0
-for item = 1, items do
-local count, value = numbers[offset + 4 * item], nil
-if count == 1 then
-value = pack('<I4i5I6I7I6', cells[cell + 1], cells[cell + 2], cells[cell + 3], cells[cell + 4], cells[cell + 5])
-else
-formats[count] = formats[count] or '<' .. rep('I4i5I6I7I6', count)
-value = pack(formats[count], unpack(cells, cell + 1, cell + 5 * count))
-end
-cell = cell + 5 * count
-call('SET', KEYS[key + item - 1], value, expiryOption,
-format('%d', ceil((expiries[item] - expiryBase) / 1000) + expiryMargin))
-end
 results[length + 1] = ALLOWED
-length = at
+length, charged = at, granted
 elseif isDone then
 isDone, at = not hasUnused, length + 1
 for item = 1, isDone and items or 0 do
@@ -2424,8 +2449,18 @@ end
 if items then key = key + items end
 end
 end
-if slowPath then slowPath.finish() end
 local unpackLimit = 4000
+if charged == 1 then call('SET', assignments[1], assignments[2], expiryOption, expiries[1])
+elseif charged > 1 then
+for from = 1, 2 * charged, unpackLimit do
+call('MSET', unpack(assignments, from, from + unpackLimit <= 2 * charged and from + unpackLimit - 1 or 2 * charged))
+end
+for i = 1, charged do
+if expiryOption == 'PX' then call('PEXPIRE', assignments[2 * i - 1], expiries[i])
+else call('PEXPIREAT', assignments[2 * i - 1], expiries[i]) end
+end
+end
+if slowPath then slowPath.finish() end
 local packedLength = length < unpackLimit and length or unpackLimit
 local packed = pack('<' .. rep('d', packedLength), unpack(results, 1, packedLength))
 for from = unpackLimit + 1, length do packed = packed .. pack('<d', results[from]) end

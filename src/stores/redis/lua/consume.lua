@@ -83,15 +83,18 @@ end
 -- Decide
 
 local results, length, decision = { now }, 1, 0
--- The new buckets of a decision, the expiry of each of its keys, and the format of several buckets.
-local cells, expiries, formats = {}, {}, {}
+-- The new buckets of a key, and the format of several buckets.
+local cells, formats = {}, {}
+-- The keys that the fast paths have charged: their number, their names and new values in turn, and their expiries as text, because
+-- Redis would convert numbers with all digits of a double, which is slower.
+local charged, assignments, expiries = 0, {}, {}
 
 -- Handles everything except token buckets that are charged without waiting.
 local slowPath
 
 for _ = 1, entryCount do
   local operation, decisions, items, key, offset = numbers[position + 1], 1, nil, nil, nil
-  local areTokenBuckets
+  local areTokenBuckets, isSingle, permits, maxWaitTicks, tag, capacity, tokens, window
   if operation == RUN then
     decisions, items, key, offset = numbers[position + 2], numbers[position + 3], numbers[position + 4], position + 4
     position = offset + 4 * items
@@ -103,11 +106,20 @@ for _ = 1, entryCount do
         areTokenBuckets = areTokenBuckets and numbers[4 * band + 1] % 256 == TOKEN_BUCKET
       end
     end
+    -- A single band of a single rule, the most frequent case.
+    isSingle = areTokenBuckets and items == 1 and numbers[position] == 1
+    if isSingle then
+      local band = 4 * numbers[position - 1]
+      permits, maxWaitTicks = numbers[position - 3], numbers[position - 2]
+      tag, capacity, tokens, window = numbers[band + 1], numbers[band + 2], numbers[band + 3], numbers[band + 4]
+    end
   end
   for _ = 1, decisions do
     local isDone = false
     decision = decision + 1
-    if areTokenBuckets then
+    if isSingle then
+      --@include ../../../algorithms/token-bucket-take-one.lua
+    elseif areTokenBuckets then
       --@include ../../../algorithms/token-bucket-take.lua
     end
     if not isDone then
@@ -120,11 +132,23 @@ for _ = 1, entryCount do
   end
 end
 
+-- Lua limits the number of values that one call can receive.
+local unpackLimit = 4000
+
+-- One command sets all values. Its `OK` would otherwise cost a table per key, and SET builds its command again for replicas.
+if charged == 1 then call('SET', assignments[1], assignments[2], expiryOption, expiries[1])
+elseif charged > 1 then
+  for from = 1, 2 * charged, unpackLimit do
+    call('MSET', unpack(assignments, from, from + unpackLimit <= 2 * charged and from + unpackLimit - 1 or 2 * charged))
+  end
+  for i = 1, charged do
+    if expiryOption == 'PX' then call('PEXPIRE', assignments[2 * i - 1], expiries[i])
+    else call('PEXPIREAT', assignments[2 * i - 1], expiries[i]) end
+  end
+end
 if slowPath then slowPath.finish() end
 
 -- Packed as bytes: Redis would truncate numbers to integers, and clients parse a list of numbers slowly.
--- Lua limits the number of values that one call can receive.
-local unpackLimit = 4000
 local packedLength = length < unpackLimit and length or unpackLimit
 local packed = pack('<' .. rep('d', packedLength), unpack(results, 1, packedLength))
 for from = unpackLimit + 1, length do packed = packed .. pack('<d', results[from]) end
