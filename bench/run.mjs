@@ -2,6 +2,7 @@
 /**
  * npm run bench [-- --quick] [--runs <n>] [<section> ...]
  * npm run bench -- growth [--quick]
+ * npm run bench -- console [--quick]
  * npm run bench -- compare --other <checkout> [--pairs <n>] [--only <area>]
  *
  * Exit status: 0 regardless of the figures, 1 if a section did not work as expected, 2 invalid arguments. A section that fails
@@ -9,6 +10,7 @@
  */
 import { parseArgs } from 'node:util'
 import { compare } from './compare/main.mjs'
+import { consoleFigures } from './console/main.mjs'
 import { full, quick } from './effort.mjs'
 import { growth } from './growth/main.mjs'
 import { Broken } from './measure.mjs'
@@ -21,6 +23,7 @@ import { sections } from './sections/index.mjs'
 
 const usage = `Usage: npm run bench -- [--quick] [--runs <n>] [--starts <n>] [--busy <n>] [<section> ...]
        npm run bench -- growth                       cost per decision as keys, rules and processes grow
+       npm run bench -- console                      the web console in Chromium
        npm run bench -- compare --other <checkout>   compares this checkout with another one
   --quick    takes seconds; the figures are rough, and bench/RESULTS.md is not changed
   --runs     number of runs of each section, each in a new process; default 5
@@ -31,8 +34,9 @@ const usage = `Usage: npm run bench -- [--quick] [--runs <n>] [--starts <n>] [--
 
 const defaultRuns = 5
 
-if (process.argv[2] === 'compare' || process.argv[2] === 'growth') {
-  const command = process.argv[2] === 'compare' ? compare : growth
+const commands = { compare, growth, console: consoleFigures }
+const command = Object.entries(commands).find(([name]) => name === process.argv[2])?.[1]
+if (command !== undefined) {
   try {
     await command(process.argv.slice(3))
     process.exit(0)

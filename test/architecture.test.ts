@@ -138,6 +138,20 @@ describe('the component table', () => {
     expect(readFileSync(join(root, 'ARCHITECTURE.md'), 'utf8')).toContain(`\n${layers}\n`)
   })
 
+  it('allows the console to import only what runs in a browser', () => {
+    const allowed = ['core/', 'simulate/', 'handlers/standalone', 'stores/memory/', 'rules/schema/']
+    const folder = join(root, 'console', 'src')
+    const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((path) => /\.tsx?$/.test(path))
+    expect(files.length).toBeGreaterThan(30)
+    const imported = files.flatMap((file) =>
+      importsOf(readFileSync(join(folder, file), 'utf8')).flatMap((specifier) => {
+        const [, target] = /^(?:\.\.\/)+src\/(.+)$/.exec(specifier) ?? []
+        return target === undefined || allowed.some((start) => target.startsWith(start)) ? [] : `${file}: ${target}`
+      }),
+    )
+    expect(imported).toEqual([])
+  })
+
   it('allows every import in src', () => {
     expect(sources.size).toBeGreaterThan(0)
     const found = [...sources].flatMap(([file, source]) => importsOf(source).map((name) => importViolation(file, name)))

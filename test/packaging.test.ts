@@ -85,7 +85,7 @@ async function evaluate(file: string, source: string): Promise<unknown> {
 describe('the tarball', () => {
   it('contains the code, its types and the documentation, and nothing else', () => {
     const code =
-      /^(package\.json|dist\/.+\.(js|d\.ts)|dist\/(command|console)\/LICENSES\.txt|dist\/console\/.+\.(html|css|svg))$/
+      /^(package\.json|dist\/.+\.(js|d\.ts)|dist\/(command|console)\/LICENSES\.txt|dist\/playground\.html|dist\/console\/.+\.(html|css|svg))$/
     const documentation =
       /^(LICENSE|(README|ARCHITECTURE|CHANGELOG|CONTRIBUTING|SECURITY)\.md|bench\/RESULTS\.md|rules\.yaml|(docs|examples)\/.+)$/
     expect(files).toEqual(expect.arrayContaining(['LICENSE', 'README.md', 'SECURITY.md', 'package.json']))

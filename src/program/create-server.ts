@@ -5,7 +5,7 @@ import type { FluxGate } from '../gate/flux-gate.js'
 import { apiRoutes } from '../server/api-routes.js'
 import { ApiServer, type ListenOptions } from '../server/api-server.js'
 import { ConsoleFiles } from '../server/console-files.js'
-import { EventStreams } from '../server/event-streams.js'
+import { EventStreams, type SampleSource } from '../server/event-streams.js'
 import type { ApiParts } from '../server/parts.js'
 import type { Route } from '../server/request/route.js'
 import { healthRoutes } from '../server/routes/health-routes.js'
@@ -25,6 +25,8 @@ export interface ServerOptions {
   /** The rule store for viewing and editing rules. The gate must load its rules from it. Default: none; those routes return 501. */
   readonly rules?: RuleStore
   readonly statistics?: Statistics
+  /** Sampled decisions for /api/events; default all decisions of the gate. */
+  readonly onSample?: SampleSource
   /** Decisions over time for /api/stats/series. Workers report those of all workers. */
   readonly series?: (query: SeriesQuery) => Promise<SeriesReport>
   /** The comparison of a candidate by all processes; default that of the gate. Keys must be as they may be shown. */
@@ -58,7 +60,8 @@ export interface FluxGateServer {
 
 /** Creates an HTTP server for a gate: decisions, rules, statistics, health and metrics. */
 export function createServer(options: ServerOptions): FluxGateServer {
-  const events = new EventStreams({ gate: options.gate, showKey: showKey(options.revealKeys ?? false) })
+  const { gate, onSample, revealKeys = false } = options
+  const events = new EventStreams({ gate, onSample, showKey: showKey(revealKeys) })
   return openServer(
     options,
     (parts) => apiRoutes(parts, events),

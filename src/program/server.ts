@@ -33,6 +33,7 @@ function optionsOf(config: Config, { gate, rules, telemetry, log }: ServedParts)
   return {
     gate,
     statistics: telemetry.statistics,
+    onSample: telemetry.onSample,
     ...(isWorker()
       ? {
           metrics: collectFromWorkers('metrics', telemetry.metrics, mergeMetrics),

@@ -18,13 +18,15 @@ import { Outages } from '../telemetry/series/outages.js'
 import type { SeriesPart } from '../telemetry/series/report.js'
 import { LocalStatistics } from '../telemetry/statistics/local-statistics.js'
 import { SharedStatistics } from '../telemetry/statistics/shared-statistics.js'
-import type { Statistics } from '../telemetry/statistics/statistics.js'
+import type { DecisionSample, Statistics } from '../telemetry/statistics/statistics.js'
 
 export interface Telemetry {
   /** To pass to the gate. */
   readonly observer: Required<GivenObserver>
   /** Statistics of this process or, with a Redis store, of all processes that share it. */
   readonly statistics: Statistics
+  /** Registers a listener for sampled decisions of this process. */
+  readonly onSample: (listener: (sample: DecisionSample) => void) => () => void
   /** Counts the reloads of a gate, and logs failures and recoveries of its store. */
   follow(gate: FluxGate): void
   /** The decisions of this process over time, for one series. */
@@ -71,6 +73,7 @@ export function createTelemetry({ server: { revealKeys }, store }: Config, log: 
   return {
     observer: { observer: recorder, collectMetrics: collect },
     statistics: shared ?? local,
+    onSample: (listener) => recorder.onSample(listener),
     follow(gate) {
       followed = gate
       metrics.follow(gate)

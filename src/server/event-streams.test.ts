@@ -3,6 +3,7 @@ import { createServer } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { unmeteredDecision } from '../core/decision/unmetered-decision.js'
+import type { DecisionSample } from '../telemetry/statistics/statistics.js'
 import { type EventStreamOptions, EventStreams } from './event-streams.js'
 import type { ServerGate } from './server-gate.js'
 
@@ -64,6 +65,27 @@ describe('event streams', () => {
     const text = await read(socket, (received) => received.includes('"weight":32'))
     expect(text.match(/^event: decision$/gm)).toHaveLength(21)
     expect(text.match(/"weight":1\b/g)).toHaveLength(20)
+  })
+
+  it('listen to samples only while a stream is open, and add up their weights', async () => {
+    let listener: ((sample: DecisionSample) => void) | undefined
+    const onSample = (added: typeof listener) => {
+      listener = added
+      return () => {
+        listener = undefined
+      }
+    }
+    const { open, emit } = await streamsWith({ onSample, now: () => 0 })
+    expect(listener).toBeUndefined()
+    const socket = await open()
+    const decision = unmeteredDecision(true, 'NO_RULE', 0, { ruleSetId: 'api' })
+    listener?.({ decision, context: { path: '/a' }, at: 7, weight: 30 })
+    emit('decision', { decision, context: {} })
+    listener?.({ decision, context: { path: '/b' }, at: 8, weight: 12 })
+    const text = await read(socket, (received) => received.includes('"/b"'))
+    expect(text.match(/"weight":\d+/g)).toEqual(['"weight":30', '"weight":12'])
+    socket.destroy()
+    await expect.poll(() => listener).toBeUndefined()
   })
 
   it('send a heartbeat comment every 15 seconds', async () => {

@@ -1,21 +1,25 @@
 import type { ServerResponse } from 'node:http'
-import type { Decision } from '../core/decision.js'
 import { messageOf } from '../core/errors.js'
-import type { RequestContext } from '../core/request-context.js'
 import type { ShowKey } from '../telemetry/key-digest.js'
 import { recentDecision } from '../telemetry/statistics/local-statistics.js'
+import type { DecisionSample } from '../telemetry/statistics/statistics.js'
 import { ApiProblem } from './request/api-problem.js'
 import type { ServerGate } from './server-gate.js'
 
 export interface EventStreamOptions {
   readonly gate: ServerGate
   readonly showKey: ShowKey
+  /** Registers a listener for sampled decisions. Default: every decision of the gate, which takes longer per decision. */
+  readonly onSample?: SampleSource | undefined
   /** Milliseconds of any clock. */
   readonly now?: () => number
 }
 
+/** Returns a function that removes the listener. */
+export type SampleSource = (listener: (sample: DecisionSample) => void) => () => void
+
 export const maxStreams = 100
-/** Decisions are sampled at this rate; each event carries the number of decisions that it represents. */
+/** At most this many decisions are sent; each event carries the number of decisions that it represents. */
 const decisionsPerSecond = 20
 const heartbeatMs = 15_000
 /** A client with more unread bytes than this is disconnected, because its events are buffered in memory. */
@@ -29,6 +33,7 @@ export class EventStreams {
   readonly #gate: ServerGate
   readonly #showKey: ShowKey
   readonly #now: () => number
+  readonly #onSample: SampleSource
   readonly #streams = new Set<ServerResponse>()
   #stopListening: (() => void) | undefined
   #isClosed = false
@@ -37,8 +42,9 @@ export class EventStreams {
   /** Decisions since the last event, including those that the sample skipped. */
   #unsent = 0
 
-  constructor({ gate, showKey, now = () => performance.now() }: EventStreamOptions) {
+  constructor({ gate, showKey, onSample = samplesOf(gate), now = () => performance.now() }: EventStreamOptions) {
     this.#gate = gate
+    this.#onSample = onSample
     this.#showKey = showKey
     this.#now = now
   }
@@ -82,7 +88,7 @@ export class EventStreams {
   #listen(): () => void {
     const gate = this.#gate
     const stops = [
-      gate.on('decision', ({ decision, context }) => this.#decided(decision, context)),
+      this.#onSample((sample) => this.#decided(sample)),
       gate.on('reload', ({ changed, error }) => this.#send('reload', { changed, error: error?.message ?? null })),
       gate.on('degraded', ({ error }) => this.#send('health', { status: 'DEGRADED', error: messageOf(error) })),
       gate.on('recovered', () => this.#send('health', { status: 'UP', error: null })),
@@ -94,15 +100,15 @@ export class EventStreams {
     }
   }
 
-  #decided(decision: Decision, context: RequestContext): void {
+  #decided(sample: DecisionSample): void {
     const now = this.#now()
-    this.#unsent += 1
+    this.#unsent += sample.weight
     if (now - this.#second.startedAt >= 1_000) this.#second = { startedAt: now, sent: 0 }
     if (this.#second.sent === decisionsPerSecond) return
     this.#second.sent += 1
-    const sampled = { decision, context, at: Date.now(), weight: this.#unsent }
+    const sent = { ...sample, weight: this.#unsent }
     this.#unsent = 0
-    this.#send('decision', recentDecision(sampled, this.#showKey))
+    this.#send('decision', recentDecision(sent, this.#showKey))
   }
 
   #send(name: string, data: object): void {
@@ -122,3 +128,8 @@ export class EventStreams {
     }
   }
 }
+
+const samplesOf =
+  (gate: ServerGate): SampleSource =>
+  (listener) =>
+    gate.on('decision', ({ decision, context }) => listener({ decision, context, at: Date.now(), weight: 1 }))

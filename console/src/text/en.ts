@@ -212,6 +212,8 @@ export const en = {
   hour: 'hour',
   day: 'day',
   week: 'week',
+  month: 'month',
+  year: 'year',
   remarkPermits: 'Each request costs {count} permits.',
   remarkWait: 'Requests over the limit wait for a refill.',
   remarkDisabled: 'The rule is disabled.',

@@ -60,7 +60,10 @@ function bandText(rule: RuleDocument, band: BandDocument): string {
 
 /** `1s` → `second`, `10s` → `10 s`, the calendar period, or the text as it is. */
 function windowOf({ window, windowMs, windowSeconds, refillSeconds, calendar }: BandDocument): string {
-  if (typeof calendar === 'string') return t('calendarPeriod', { period: calendar.toLowerCase() })
+  if (typeof calendar === 'string') {
+    const period = calendarNames[calendar.toUpperCase()]
+    return t('calendarPeriod', { period: period === undefined ? calendar : t(period) })
+  }
   const text =
     window ??
     (windowMs !== undefined ? `${windowMs}ms` : undefined) ??
@@ -70,6 +73,13 @@ function windowOf({ window, windowMs, windowSeconds, refillSeconds, calendar }: 
   const name = unitNames[unit.toLowerCase()]
   if (name === undefined) return String(text)
   return Number(count) === 1 ? t(name) : t('windowCount', { count, unit: t(name) })
+}
+
+const calendarNames: Readonly<Record<string, 'day' | 'week' | 'month' | 'year'>> = {
+  DAY: 'day',
+  WEEK: 'week',
+  MONTH: 'month',
+  YEAR: 'year',
 }
 
 const unitNames: Readonly<Record<string, 'millisecond' | 'second' | 'minute' | 'hour' | 'day' | 'week'>> =

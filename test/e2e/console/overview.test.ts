@@ -34,6 +34,18 @@ describe('the overview', () => {
     await page.getByText('login · per-hour · 5 of 5 used, retry in').first().waitFor()
   })
 
+  it('loads at most 150 KB of compressed scripts', async () => {
+    const shop = await openShop()
+    const page = await open(shop.console)
+    await page.getByText('Bucket store').waitFor()
+    const sizes = (await page.evaluate(
+      `performance.getEntriesByType('resource').filter(({ name }) => name.endsWith('.js')).map((it) => it.encodedBodySize)`,
+    )) as number[]
+    expect(sizes.length).toBeGreaterThan(1)
+    expect(Math.min(...sizes)).toBeGreaterThan(0)
+    expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThan(150 * 1024)
+  })
+
   it('says that the server does not respond, and recovers by itself', async () => {
     const shop = await openShop()
     const page = await open(shop.console)

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { type ConsolePage, expectAccessible, useBrowser } from './browser.js'
-import { openShop, shopRules } from './shop.js'
+import { openShop } from './shop.js'
 
 const open = useBrowser()
 
@@ -97,31 +97,5 @@ describe('the rules page', () => {
     await page.getByRole('dialog').getByRole('button', { name: 'Import' }).click()
     await page.getByText('Imported rule sets: 1.').waitFor()
     await page.getByText('Each IP address may send 3 requests per minute.').waitFor()
-  })
-
-  it('shows markup in names, descriptions and keys as text', async () => {
-    const probe = '<img src=x onerror="window.hacked=1"><script>window.hacked=1</script>'
-    const [set] = shopRules.ruleSets
-    const rules = {
-      ruleSets: [
-        { ...set, description: probe, rules: set?.rules.map((rule) => ({ ...rule, name: probe, description: probe })) },
-      ],
-    }
-    const shop = await openShop({ rules })
-    for (let i = 0; i < 7; i++)
-      await shop.check({ method: 'POST', path: `/login`, clientIp: '203.0.113.7', userId: probe, key: probe })
-    const page = await open(shop.console)
-    await page.getByText(probe).first().waitFor()
-    for (const hash of [
-      '#/rules',
-      '#/rules/shop/login',
-      '#/keys',
-      `#/keys?key=${encodeURIComponent(probe)}&set=shop&rule=login`,
-    ]) {
-      await page.goto(`${shop.console}${hash}`)
-      await page.getByText(probe).first().waitFor()
-    }
-    expect(await page.evaluate('window.hacked')).toBeUndefined()
-    expect(page.problems).toEqual([])
   })
 })

@@ -50,10 +50,14 @@ export interface Shop {
   restart(): Promise<void>
 }
 
-export async function openShop({ token = '', rules = shopRules as object } = {}): Promise<Shop> {
+export async function openShop({ token = '', rules = shopRules as object, redis = '' } = {}): Promise<Shop> {
   const workspace = tempWorkspace()
   workspace.write('rules.yaml', rules)
-  const env = { FLUXGATE_SERVER_REVEAL_KEYS: 'true', ...(token && { FLUXGATE_ADMIN_TOKEN: token }) }
+  const env = {
+    FLUXGATE_SERVER_REVEAL_KEYS: 'true',
+    ...(token && { FLUXGATE_ADMIN_TOKEN: token }),
+    ...(redis && { FLUXGATE_REDIS_URI: redis }),
+  }
   let running = await workspace.start(['serve', '--port', '0'], env)
   const url = running.api
   const check: Shop['check'] = async (request) => {

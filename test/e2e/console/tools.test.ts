@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { commandLine } from '../command-line.js'
 import { expectAccessible, useBrowser } from './browser.js'
@@ -34,11 +35,12 @@ describe('the playground', () => {
     },
   )
 
-  it('works as a static page, without the API', async () => {
-    const shop = await openShop()
-    const page = await open(`${shop.console}/playground.html`)
-    await page.getByRole('region', { name: 'FIXED_WINDOW' }).getByText('20 of 10').waitFor()
+  it('is also a single file, which opens from the disk and loads nothing', async () => {
+    const page = await open(`${pathToFileURL('dist/playground.html')}#/?traffic=edge&capacity=5`)
+    await page.getByRole('region', { name: 'FIXED_WINDOW' }).getByText('10 of 5').waitFor()
+    await expectAccessible(page)
     expect(page.problems).toEqual([])
+    expect([...page.hosts]).toEqual([''])
   })
 })
 
@@ -173,5 +175,24 @@ describe('what if', () => {
     await expectAccessible(page)
     expect(page.problems).toEqual([])
     expect([...page.hosts]).toEqual([new URL(shop.url).host])
+  })
+
+  it('shows progress, and stops when it is cancelled', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'fluxgate-log-'))
+    onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+    const log = join(folder, 'access.jsonl')
+    const line = '{"time":"2026-11-18T10:00:00Z","ip":"203.0.113.7","method":"POST","path":"/login"}\n'
+    writeFileSync(log, line.repeat(300_000))
+    const shop = await openShop()
+    const page = await open(`${shop.console}#/whatif`)
+    await page.locator('input[type=file]').setInputFiles(log)
+    await page.getByText('The rule set is valid.').waitFor()
+    await page.getByRole('button', { name: 'Compare' }).click()
+    await page.getByRole('progressbar', { name: 'Progress' }).waitFor()
+    await page.getByRole('button', { name: 'Cancel' }).click()
+    await page.getByRole('progressbar').waitFor({ state: 'detached' })
+    expect(await page.getByRole('button', { name: 'Compare' }).isEnabled()).toBe(true)
+    await expect.poll(() => page.workers()).toEqual([])
+    await page.getByRole('region', { name: 'Result', exact: true }).waitFor({ state: 'detached' })
   })
 })

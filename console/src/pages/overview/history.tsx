@@ -5,29 +5,7 @@ import { duration, sinceTime } from '../../text/format.js'
 import { t } from '../../text/translate.js'
 import { Chart } from '../../ui/chart.js'
 import { Empty, Failure, Loading, useLoaded } from '../../ui/states.js'
-
-interface Points {
-  readonly at: readonly number[]
-  readonly allowed: readonly number[]
-  readonly delayed: readonly number[]
-  readonly denied: readonly number[]
-  readonly shadowDenied: readonly number[]
-  readonly degraded: readonly number[]
-  readonly p50Ms: readonly (number | null)[]
-  readonly p99Ms: readonly (number | null)[]
-}
-
-interface Series {
-  readonly stepMs: number
-  readonly points: Points
-  readonly outages: readonly {
-    readonly kind: string
-    readonly fromAt: number
-    readonly toAt: number | null
-    readonly error: string
-  }[]
-  readonly series: readonly { readonly ruleSetId: string; readonly ruleId: string | null }[]
-}
+import { type Points, type Series, useSeries } from './series.js'
 
 /** Decisions and latency over time. The server keeps the data, so that it survives a reload of the page. */
 export function History() {
@@ -96,11 +74,7 @@ function sinceFirst(points: Points): Points {
 }
 
 function Charts({ query, everyMs }: { readonly query: string; readonly everyMs: number }) {
-  const { data, error, reload } = useLoaded(
-    (signal) => get<Series>(`/api/stats/series?${query}`, signal),
-    [query],
-    everyMs,
-  )
+  const { data, error, reload } = useSeries(query, everyMs)
   const view = useMemo(() => {
     if (data === undefined) return undefined
     const { stepMs } = data

@@ -12,7 +12,7 @@ import { History } from './history.js'
 import { RecentRejections } from './recent-rejections.js'
 
 export function Overview() {
-  const summary = useLoaded((signal) => get<Summary>('/api/stats', signal), [], 1_000)
+  const summary = useLoaded((signal) => get<Summary>('/api/stats', signal), [], 2_000)
   const health = useLoaded(loadHealth, [healthChanges.value], 2_000)
   if (summary.data === undefined)
     return summary.error === undefined ? <Loading /> : <Failure error={summary.error} retry={summary.reload} />
