@@ -11,6 +11,7 @@ import { eventRoutes } from './routes/event-routes.js'
 import { explainRoutes } from './routes/explain/explain-routes.js'
 import { healthRoutes } from './routes/health-routes.js'
 import { overrideRoutes } from './routes/override-routes.js'
+import { reservationRoutes } from './routes/reservation-routes.js'
 import { ruleRoutes } from './routes/rule-routes.js'
 import { ruleSetRoutes } from './routes/rule-set-routes.js'
 import { statisticsRoutes } from './routes/statistics-routes.js'
@@ -20,6 +21,7 @@ import { openApiSchema } from './schemas/health-schema.js'
 export function apiRoutes(parts: ApiParts, events: EventStreams): Route[] {
   const routes = [
     ...checkRoutes(parts.gate),
+    ...reservationRoutes(parts.gate),
     ...explainRoutes(parts),
     ...ruleSetRoutes(parts),
     ...candidateRoutes(parts),

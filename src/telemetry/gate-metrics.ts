@@ -8,6 +8,7 @@ import { type MetricsSource, metricFamilies } from './metrics.js'
 export interface MeteredGate {
   readonly ruleSets: readonly { readonly id: string; readonly rules: readonly unknown[] }[]
   readonly heldCount: number
+  readonly reservedCount: number
   readonly warnings: { readonly counts: Readonly<Record<string, number | undefined>> }
   on(name: 'reload', listener: (event: { readonly changed: boolean; readonly error: unknown }) => void): () => void
   health(): Promise<{
@@ -59,6 +60,7 @@ export class GateMetrics {
       waiting: health?.waiting ?? 0,
       leasePermits: health?.store.heldPermits ?? 0,
       holds: gate?.heldCount ?? 0,
+      reservations: gate?.reservedCount ?? 0,
     }
   }
 

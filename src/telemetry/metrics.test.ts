@@ -21,6 +21,7 @@ function sourceOf(changes: Partial<MetricsSource> = {}): MetricsSource & { recor
     waiting: 4,
     leasePermits: 5,
     holds: 6,
+    reservations: 7,
   } as const
   return { recorder, counters, durations, storeErrors, reloads, ...rest, ...changes }
 }
@@ -66,13 +67,13 @@ const decision = (ruleId: string, allowed = true) =>
   unmeteredDecision(allowed, allowed ? 'ALLOWED' : 'LIMITED', 0, { ruleSetId: 'api', ruleId })
 
 describe('the metrics', () => {
-  it('have TYPE and HELP for each of the twelve families, and no samples of other families', () => {
+  it('have TYPE and HELP for each of the thirteen families, and no samples of other families', () => {
     const { types, helps, samples } = parse(rendered(sourceOf()))
     expect(Object.fromEntries(types)).toEqual(
       Object.fromEntries(Object.entries(metricFamilies).map(([name, { type }]) => [name, type])),
     )
     expect([...helps.keys()]).toEqual([...types.keys()])
-    expect(types.size).toBe(12)
+    expect(types.size).toBe(13)
     const families = new Set(samples.map(({ name }) => name.replace(/_(bucket|sum|count)$/, '')))
     for (const name of families) expect(types.has(name), name).toBe(true)
   })
@@ -145,7 +146,7 @@ it('sums the metrics of several processes, and reports the worst circuit breaker
   const { samples, types } = parse(renderPrometheus(mergeMetrics([collectMetrics(one), collectMetrics(two)])))
   const sumOf = (text: string) =>
     samples.find(({ name, labels }) => `${name}${JSON.stringify(Object.values(labels))}` === text)?.value
-  expect(types.size).toBe(12)
+  expect(types.size).toBe(13)
   expect(sumOf('fluxgate_decisions_total["api","a","allowed"]')).toBe(2)
   expect(sumOf('fluxgate_decisions_total["api","b","denied"]')).toBe(1)
   expect(sumOf('fluxgate_decision_duration_seconds_bucket["0.000005"]')).toBe(1)

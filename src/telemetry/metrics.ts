@@ -71,6 +71,11 @@ export const metricFamilies = {
     help: 'Holds of CONCURRENCY rules that this process has taken and that are neither released nor expired.',
     labels: [],
   },
+  fluxgate_reservations: {
+    type: 'gauge',
+    help: 'Reservations that this process has made and that are neither settled, canceled nor expired.',
+    labels: [],
+  },
 } as const satisfies Record<string, MetricFamily>
 
 export type MetricName = keyof typeof metricFamilies
@@ -87,6 +92,7 @@ export interface MetricsSource {
   readonly waiting: number
   readonly leasePermits: number
   readonly holds: number
+  readonly reservations: number
 }
 
 /** Bounds the number of series, because programs may create any number of rule sets. */
@@ -160,4 +166,5 @@ const samplesOf: { readonly [Name in MetricName]: (source: MetricsSource) => rea
   fluxgate_waiting_requests: ({ waiting }) => single(waiting),
   fluxgate_lease_permits: ({ leasePermits }) => single(leasePermits),
   fluxgate_holds: ({ holds }) => single(holds),
+  fluxgate_reservations: ({ reservations }) => single(reservations),
 }

@@ -24,6 +24,15 @@ const codes: Readonly<Record<number, ErrorCode>> = {
   403: 'FLUXGATE_STORE_MISCONFIGURED',
 }
 
+/** The codes of errors that are the answer of a healthy server. */
+const decidedCodes: ReadonlySet<ErrorCode> = new Set([
+  'FLUXGATE_RESERVATION_UNKNOWN',
+  'FLUXGATE_RESERVATION_EXPIRED',
+  'FLUXGATE_RESERVATION_UNSUPPORTED',
+  'FLUXGATE_RESERVATION_LIMIT',
+  'FLUXGATE_COST_UNKNOWN',
+])
+
 /** Sends checks and refunds to a server: batches the checks of one turn, and stops calling a server that keeps failing. */
 export class CheckClient {
   readonly #client: HttpClient
@@ -61,6 +70,15 @@ export class CheckClient {
 
   renew(holdId: string): Promise<boolean> {
     return this.#call('/api/ratelimit/renew', JSON.stringify({ holdId }), flagOf('renewed'))
+  }
+
+  /** Posts a body whose reply must fulfil a condition. Errors that the server has decided keep their code. */
+  post<T>(path: string, body: object, isExpected: (value: unknown) => value is T): Promise<T> {
+    const call = this.#call(path, JSON.stringify(body), (value) => {
+      if (isExpected(value)) return value
+      throw new FluxGateError('FLUXGATE_STORE_FAILED', `The server at ${this.#client.origin} sent an unexpected reply.`)
+    })
+    return this.#tracked(call)
   }
 
   async #tracked<T>(refund: Promise<T>): Promise<T> {
@@ -123,6 +141,9 @@ export class CheckClient {
 
   #errorOf({ status, value }: HttpReply): FluxGateError {
     const detail = (value as { detail?: unknown } | null | undefined)?.detail
+    const { code } = (value ?? {}) as { code?: unknown }
+    if (typeof detail === 'string' && decidedCodes.has(code as ErrorCode))
+      return new FluxGateError(code as ErrorCode, detail.slice(0, 500))
     const reason = typeof detail === 'string' ? `: ${detail.slice(0, 200)}` : '.'
     return new FluxGateError(
       codes[status] ?? 'FLUXGATE_STORE_FAILED',
@@ -146,4 +167,4 @@ const flagOf =
 const batchOf = (checks: readonly PendingCheck[]): string => `{"checks":[${checks.map(({ text }) => text).join()}]}`
 
 const isInvalidCheck = (error: unknown): boolean =>
-  error instanceof FluxGateError && error.code === 'FLUXGATE_ARGUMENT_INVALID'
+  error instanceof FluxGateError && (error.code === 'FLUXGATE_ARGUMENT_INVALID' || decidedCodes.has(error.code))

@@ -7,6 +7,13 @@ import type { Decision } from '../../core/decision.js'
 import { FluxGateError } from '../../core/errors.js'
 import type { CheckOptions, Handler } from '../../core/handler.js'
 import type { RequestContext } from '../../core/request-context.js'
+import { checkReserveOptions } from '../../core/reservations/check-reservation.js'
+import type {
+  Reservation,
+  ReserveOptions,
+  SettledReservation,
+  SettleOptions,
+} from '../../core/reservations/reservation.js'
 import type { OnStoreFailure } from '../../core/rule.js'
 import { type BreakerOptions, type BreakerState, CircuitBreaker } from '../../core/scheduling/circuit-breaker.js'
 import { addDecisionEvent } from '../../core/tracing/decision-event.js'
@@ -18,6 +25,7 @@ import { type WarningLogger, Warnings } from '../../validation/warnings.js'
 import { CheckClient } from './check-client.js'
 import { checkHttpOptions } from './check-options.js'
 import { HttpClient } from './http-client.js'
+import { HttpReservations } from './reservations.js'
 import { serializeCheck } from './serialize-check.js'
 
 /** Options of `HttpHandler`. */
@@ -75,6 +83,7 @@ export class HttpHandler implements Handler {
   readonly warnings: Warnings
   /** Holds that were taken by the fallback. */
   readonly #localHolds = new Set<string>()
+  readonly #reservations: HttpReservations
   /** Undefined without an OpenTelemetry SDK. */
   readonly #openTelemetry: OpenTelemetryApi | undefined
   #isClosed = false
@@ -96,6 +105,13 @@ export class HttpHandler implements Handler {
     const tracing = api && { traceHeaders: () => traceHeaders(api) }
     this.#client = new HttpClient({ url, token, tls, timeoutMs, connectTimeoutMs, connections, clock, ...tracing })
     this.#checks = new CheckClient(this.#client, this.#breaker, options.onStateChange)
+    const onFailure = (error: unknown): void => {
+      this.#warn(error)
+      this.#onError?.(error)
+    }
+    this.#reservations = new HttpReservations({
+      ...{ checks: this.#checks, clock, policy: this.#policy, fallback, onFailure },
+    })
   }
 
   /** The state of the circuit breaker. */
@@ -132,6 +148,23 @@ export class HttpHandler implements Handler {
     this.#assertOpen()
     const { ruleSetId, permits, costs } = options
     await this.#checks.refund(this.#serialize(context, { ruleSetId, permits, costs }))
+  }
+
+  async reserve(context: RequestContext, options: ReserveOptions): Promise<Reservation> {
+    this.#assertOpen()
+    const terms = checkReserveOptions(options)
+    const { ruleSetId, permits, costs } = options
+    return this.#reservations.reserve(context, options, terms, this.#serialize(context, { ruleSetId, permits, costs }))
+  }
+
+  async settle(id: string, actual?: SettleOptions): Promise<SettledReservation> {
+    this.#assertOpen()
+    return this.#reservations.settle(id, actual)
+  }
+
+  async cancel(id: string): Promise<SettledReservation> {
+    this.#assertOpen()
+    return this.#reservations.cancel(id)
   }
 
   async release(holdId: string): Promise<boolean> {

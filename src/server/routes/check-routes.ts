@@ -125,10 +125,10 @@ const allOf = (decisions: readonly Decision[]): Reply => ({
   text: decisionsBytes(decisions),
 })
 
-const warningHeader = { 'FluxGate-Warning': 'Names an unknown member of the request, which has no effect.' }
+export const warningHeader = { 'FluxGate-Warning': 'Names an unknown member of the request, which has no effect.' }
 
 /** A message about the first unknown member, which is probably misspelt. Newer clients may send it to an older server, so it is no error. */
-function unknownMembers(body: object, names: readonly string[] = checkMembers): string | undefined {
+export function unknownMembers(body: object, names: readonly string[] = checkMembers): string | undefined {
   for (const name in body)
     if (!names.includes(name)) return `The check has the unknown member ${quoted(name)}; ${nameHint(name, names)}`
   return undefined
@@ -143,7 +143,7 @@ function firstOf<T extends object>(items: readonly T[], find: (item: T) => strin
 }
 
 /** Logs and counts the warning, and sends it with the reply, because a client does not see the log of the server. */
-async function warned<T>(
+export async function warned<T>(
   { warnings }: ServerGate,
   warning: string,
   result: T | Promise<T>,
@@ -172,7 +172,7 @@ function decide(gate: ServerGate, body: CheckBody, trace?: RequestContext['heade
 }
 
 /** The trace headers of the call itself, for statistics; undefined without any. */
-function traceHeaders({ traceparent, 'x-trace-id': traceId }: IncomingHttpHeaders): RequestContext['headers'] {
+export function traceHeaders({ traceparent, 'x-trace-id': traceId }: IncomingHttpHeaders): RequestContext['headers'] {
   return traceparent === undefined && traceId === undefined ? undefined : { traceparent, 'x-trace-id': traceId }
 }
 

@@ -92,6 +92,9 @@ POST /api/ratelimit/check/batch
 POST /api/ratelimit/refund
 POST /api/ratelimit/release
 POST /api/ratelimit/renew
+POST /api/ratelimit/reserve
+POST /api/ratelimit/settle
+POST /api/ratelimit/cancel
 POST /api/ratelimit/explain
 GET /api/rule-sets
 GET PUT DELETE /api/rule-sets/{id}
@@ -268,6 +271,12 @@ describe('every response matches its description', () => {
     ['releaseHold', 200, 'POST', '/api/ratelimit/release', { holdId: unknownHold }],
     ['releaseHold', 400, 'POST', '/api/ratelimit/release', { holdId: 'x' }],
     ['renewHold', 200, 'POST', '/api/ratelimit/renew', { holdId: unknownHold }],
+    ['reserve', 200, 'POST', '/api/ratelimit/reserve', { ...who, ttlMs: 60_000, id: 'job' }],
+    ['reserve', 400, 'POST', '/api/ratelimit/reserve', who],
+    ['settle', 200, 'POST', '/api/ratelimit/settle', { id: 'job', permits: 0 }],
+    ['settle', 404, 'POST', '/api/ratelimit/settle', { id: 'none' }],
+    ['cancel', 200, 'POST', '/api/ratelimit/cancel', { id: 'job' }],
+    ['cancel', 400, 'POST', '/api/ratelimit/cancel', {}],
     ['explain', 200, 'POST', '/api/ratelimit/explain', who],
     ['explain', 200, 'POST', '/api/ratelimit/explain', { ruleSetId: 'nobody' }],
     ['explain', 400, 'POST', '/api/ratelimit/explain', { limit: -1 }],

@@ -11,7 +11,11 @@ const checkToken = 'check-token-of-this-test'
 const bearer = (token: string) => ({ Authorization: `Bearer ${token}` })
 
 const publicPaths = ['/', '/health/live', '/health/ready', '/openapi.json', '/console/x']
-const checkPaths = [check, `${check}/batch`, ...['refund', 'release', 'renew'].map((name) => `/api/ratelimit/${name}`)]
+const checkPaths = [
+  check,
+  `${check}/batch`,
+  ...['refund', 'release', 'renew', 'reserve', 'settle', 'cancel'].map((name) => `/api/ratelimit/${name}`),
+]
 
 /** The URL of every route, with sample values for its parameters. */
 const allRoutes = apiRoutes({ gate: {} } as never, {} as never).map(({ method, path, access }) => ({

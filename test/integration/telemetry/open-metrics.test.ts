@@ -34,6 +34,7 @@ function processWith(now = 1_800_000_000_123) {
       waiting: 0,
       leasePermits: 0,
       holds: 0,
+      reservations: 0,
     })
   return { decide, collect }
 }
