@@ -104,6 +104,8 @@ export interface Rule {
   readonly ban?: Ban
   /** Default: RESET, or KEEP if the configuration turns `resetBucketsOnReload` off. */
   readonly onRuleChange?: OnRuleChange
+  /** Rules of the set that a joint decision does not charge if this rule applies to one of its contexts. */
+  readonly replaces?: readonly string[]
   /** True if individual keys may have overrides. */
   readonly overrides: boolean
   /** Data of the author, returned unchanged. */

@@ -109,6 +109,17 @@ it('charges the others only if a check of 0 permits is allowed', async () => {
   expect(summary(await gate.decideTogether([check('tenant', 'a', { permits: 2 })]))).toEqual([true, 'ok 0'])
 })
 
+it('does not charge rules that another rule of the decision replaces', async () => {
+  const replacing: RuleSetInput = {
+    ...rules,
+    rules: rules.rules.map((rule) => (rule.id === 'routes' ? { ...rule, replaces: ['tenants'] } : rule)),
+  }
+  const { gate } = await gateWith({ rules: replacing })
+  const both = [check('tenant', 'a'), check('route', 'x')]
+  expect(summary(await gate.decideTogether(both))).toEqual([true, 'ok -', 'ok 1'])
+  expect(summary(await gate.decideTogether([check('tenant', 'a')]))).toEqual([true, 'ok 4'])
+})
+
 it('gives permits back for a negative number, if the decision is allowed', async () => {
   const { gate } = await gateWith()
   await gate.decideTogether([check('tenant', 'a', { permits: 5 }), check('route', 'x')])

@@ -160,6 +160,7 @@ interface RuleFields {
   }
   /** Existing buckets when the bands change: start full, or keep their level. Default: the value in the configuration. */
   readonly onRuleChange?: OnRuleChange
+  readonly replaces?: readonly string[]
   /** Enables overrides of the limits of single keys. Default: false. */
   readonly overrides?: boolean
   /** Data of your own, returned unchanged. */

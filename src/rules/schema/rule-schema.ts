@@ -5,6 +5,7 @@ import { type Fields, type FieldValues, givenAlias, isObject, itemsOf, openField
 import type { ValidationIssues } from '../../validation/issues.js'
 import { described, type Kind, structured, wrongValue } from '../../validation/kind.js'
 import { boolean, identifier, instant, oneOf, percentage, text, wholeNumber } from '../../validation/kinds.js'
+import { list } from '../../validation/structures.js'
 import { banKind } from './fields/ban-schema.js'
 import { labelBands } from './fields/band-labels.js'
 import { algorithmKind, bandKinds, bandList, type DraftBand, maxBands, readBand } from './fields/band-schema.js'
@@ -57,6 +58,10 @@ export const ruleKinds = {
   ),
   onStoreFailure: oneOf(['LOCAL', 'ALLOW', 'DENY'] as const),
   ban: described(banKind, 'Rejects every request of a key for some time after repeated rejections by this rule.'),
+  replaces: described(
+    list(identifier, { max: 100 }),
+    'IDs of rules that a joint decision, such as a call of Envoy, does not charge if this rule applies.',
+  ),
   onRuleChange: described(
     oneOf(ruleChanges),
     'Existing buckets when the bands change. RESET: start full. KEEP: keep the level. SCALE: keep the used fraction. Default: from the configuration.',
@@ -118,6 +123,7 @@ function readCommon(fields: Fields<typeof ruleKinds>): Omit<Rule, 'id' | 'bands'
     onStoreFailure: fields.read('onStoreFailure'),
     enforcePercent: fields.read('enforcePercent'),
     onRuleChange: fields.read('onRuleChange'),
+    replaces: fields.read('replaces'),
     ban: fields.read('ban'),
     attributes: fields.read('attributes'),
     createdAt: fields.read('createdAt'),

@@ -23,7 +23,22 @@ export function partChargesOf(plan: Plan, checks: readonly JointCheck[]): readon
     else if (kind === 'REFUND') parts[i] = { kind, charges: [] }
     else return new MissingPart(charges, i)
   }
-  return parts
+  return parts.length > 1 ? withoutReplaced(plan, parts) : parts
+}
+
+/** Removes the charges of rules that other rules of the decision replace. */
+function withoutReplaced(plan: Plan, parts: readonly PartCharges[]): readonly PartCharges[] {
+  let replaced: Set<string> | undefined
+  for (const { charges } of parts)
+    for (const { group } of charges) {
+      const names = plan.rules.get(group.ruleId)?.rule.replaces
+      if (names === undefined) continue
+      replaced ??= new Set()
+      for (const name of names) replaced.add(name)
+    }
+  const ids = replaced
+  if (ids === undefined) return parts
+  return parts.map((part) => ({ ...part, charges: part.charges.filter(({ group }) => !ids.has(group.ruleId)) }))
 }
 
 /** The check of a request without the key of a rule that has `onMissingKey: DENY`. */
