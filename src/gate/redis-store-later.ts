@@ -45,6 +45,10 @@ function loadStore(
       release: async (holds) => (await loaded()).holds.release(holds),
       renew: async (holds) => (await loaded()).holds.renew(holds),
     },
+    reservations: {
+      reserve: async (request) => (await loaded()).reservations.reserve(request),
+      settle: async (request) => (await loaded()).reservations.settle(request),
+    },
     retire: (group) => store?.retire?.(group),
     close: async () => (await loaded()).close(),
     variants: { charge: async (charge, variant) => (await loaded()).variants.charge(charge, variant) },

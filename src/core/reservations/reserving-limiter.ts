@@ -75,6 +75,7 @@ export class ReservingLimiter implements ReservationHandler {
       outcome = await reservations.reserve(request)
       onStoreAnswer?.()
     } catch (error) {
+      if (error instanceof FluxGateError && error.code === 'FLUXGATE_RESERVATION_UNSUPPORTED') throw error
       if (isStoreFailure(error)) onStoreError?.(error)
       return fallback.reserve(request, error)
     }

@@ -17,13 +17,17 @@ export function requireGenerations(store: BucketStore, generations: SharedGenera
             'The bucket store has not been reachable since the process started.',
           ),
         )
-  const { variants } = store
+  const { variants, reservations } = store
   return decorateStore(store, {
     charge: (charges, peek) => known(() => store.charge(charges, peek)),
     ...(store.chargeLocally && {
       chargeLocally: (charges) => (generations.isKnown ? store.chargeLocally?.(charges) : undefined),
     }),
     variants: variants && { charge: (charge, variant) => known(() => variants.charge(charge, variant)) },
+    reservations: reservations && {
+      reserve: (request) => known(() => reservations.reserve(request)),
+      settle: (request) => known(() => reservations.settle(request)),
+    },
     refund: (refunds) => known(() => store.refund(refunds)),
     reset: (group, key) => known(() => store.reset(group, key)),
   })

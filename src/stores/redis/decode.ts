@@ -20,10 +20,18 @@ export type BucketState = readonly number[] | undefined | null
 export interface Answer extends LeaseResult {
   /** RELEASE: the number of released holds. RENEW: the number of bands without the hold. */
   readonly holds?: number
+  /** Set if a reservation was not made or ended, because of its record. */
+  readonly reservation?: ReservationProblem
   /** The state of each band, if a charge or peek was rejected. */
   readonly states?: readonly BucketState[]
   /** Per charge, the tick at which the ban of its key ends; 0 without a ban. Set if a charge whose rule has a ban was rejected. */
   readonly bannedUntil?: readonly number[]
+}
+
+/** KNOWN: the reservation exists already, or has ended. `record` is then its record. */
+export interface ReservationProblem {
+  readonly status: 'KNOWN' | 'UNKNOWN' | 'EXPIRED' | 'FULL'
+  readonly record: Buffer
 }
 
 /** Returns the group of a key for the override that was found: of the key, of its range, or none. */
@@ -80,8 +88,14 @@ export class UnknownPeriod {
   }
 }
 
-function problemOf(problem: unknown, now: number): FluxGateError | UnknownPeriod {
-  const text = bytesReply(problem).toString()
+function problemOf(problem: unknown, now: number): Answer | FluxGateError | UnknownPeriod {
+  const bytes = bytesReply(problem)
+  const [found, status] = /^RESERVATION (KNOWN|UNKNOWN|EXPIRED|FULL) ?/.exec(bytes.toString('latin1', 0, 24)) ?? []
+  if (found !== undefined) {
+    const reservation = { status: status as ReservationProblem['status'], record: bytes.subarray(found.length) }
+    return { granted: false, now, bands: [], reservation }
+  }
+  const text = bytes.toString()
   const [, tick] = /^PERIOD (\d{1,16})$/.exec(text) ?? []
   if (tick !== undefined) return new UnknownPeriod(Number(tick), now)
   return new FluxGateError('FLUXGATE_BUCKET_INVALID', `The bucket store could not decide: ${text}.`)

@@ -2,7 +2,7 @@
 import type { Charge, Refund, Settlement } from '../../core/bucket-store.js'
 import { periodsOf } from '../../core/calendar/periods.js'
 import { bucketPrefix, type GroupLayout, hashTagOf, plainKey } from './bucket-keys.js'
-import type { Backdate, LastEdit, Lookup, Names, Operation } from './operation.js'
+import type { Backdate, EndedCharge, Ending, LastEdit, Lookup, Names, Operation } from './operation.js'
 import type { CachedCharge } from './overrides/override-cache.js'
 
 const termsPerBand = 4
@@ -19,6 +19,8 @@ const codes: Readonly<Record<Operation['type'], number>> = {
   RENEW: 23,
   FORCE: 24,
   PARTIAL: 25,
+  RESERVE: 26,
+  END: 27,
 }
 /** The codes of a CHARGE that takes holds, and of one that also waits for a release. */
 const acquire = 21
@@ -39,9 +41,18 @@ export function encode(batch: readonly Operation[], names: Names, now: number, e
   const keys = [...cells.keys()]
   // The script reads the last edit together with the cells.
   if (buckets.mayOverride) keys.push(edit.key)
-  const entries: Entries = { numbers: [], count: 0, cellKeys: keys.length, at: 0, run: undefined, runAt: 0 }
+  const entries: Entries = {
+    numbers: [],
+    count: 0,
+    cellKeys: keys.length,
+    at: 0,
+    run: undefined,
+    runAt: 0,
+    recordKeys: [],
+  }
   for (let index = 0; index < batch.length; index++) addEntry(entries, buckets, batch[index] as Operation, index)
   for (const key of logs.keys()) keys.push(key)
+  for (const key of entries.recordKeys) keys.push(key)
   const { terms } = buckets
   const numbers: Term[] = [now, entries.cellKeys, terms.length / termsPerBand, entries.count]
   const banTerms = buckets.hasBans ? addBans(keys, batch, names) : none
@@ -56,8 +67,8 @@ export function encode(batch: readonly Operation[], names: Names, now: number, e
   return { keys, args, lookups, namesOverrides }
 }
 
-/** A number of the message. The window of a calendar band is the list of the ticks at which its periods start. */
-type Term = number | readonly number[]
+/** A number of the message, or the description of a reservation. The window of a calendar band is the list of the ticks at which its periods start. */
+type Term = number | string | readonly number[]
 
 /** The distinct keys and bands of a batch, numbered from 1 in order of first use, and the overrides to look up. */
 interface Buckets {
@@ -101,7 +112,7 @@ function addBans(keys: string[], batch: readonly Operation[], { prefix, layouts 
 }
 
 /** The operations that bans concern. */
-const countsBans: ReadonlySet<Operation['type']> = new Set(['CHARGE', 'PEEK', 'RESET'])
+const countsBans: ReadonlySet<Operation['type']> = new Set(['CHARGE', 'PEEK', 'RESET', 'RESERVE'])
 
 function numberKeys(batch: readonly Operation[], names: Names): Buckets {
   const { layouts } = names
@@ -196,9 +207,9 @@ function addPeriods(
     if (calendar !== undefined) terms[(first + i) * termsPerBand - 1] = periodsOf(calendar).startsAround(from, to)
 }
 
-/** A refund with `grantedAt` and a backdate address known buckets, so they need no lookup. */
+/** A refund with `grantedAt`, a backdate and the end of a reservation address known buckets, so they need no lookup. */
 const isLookedUp = ({ type, items }: Operation, item: number): boolean =>
-  type === 'REFUND' || type === 'RELEASE' ? items[item]?.grantedAt === undefined : type !== 'BACKDATE'
+  type === 'REFUND' || type === 'RELEASE' ? items[item]?.grantedAt === undefined : type !== 'BACKDATE' && type !== 'END'
 
 /** Per lookup: the number of its operation, of its item there, of its first band, its number of bands, and its key. */
 function lookupNumbers({ lookups, places, itemNumbers }: Buckets, cellKeys: number): number[] {
@@ -214,7 +225,7 @@ const keyNumber = (key: number, cellKeys: number): number => (key < 0 ? cellKeys
 
 /** The entries of the message, in the order of the operations. */
 interface Entries {
-  readonly numbers: number[]
+  readonly numbers: Term[]
   count: number
   /** The number of keys before the first with a log. */
   readonly cellKeys: number
@@ -223,6 +234,8 @@ interface Entries {
   /** The charges of the current run, and the index of its number of decisions. */
   run: readonly Charge[] | undefined
   runAt: number
+  /** The keys of the records of reservations, which follow those with logs. */
+  readonly recordKeys: string[]
 }
 
 function addEntry(entries: Entries, buckets: Buckets, operation: Operation, index: number): void {
@@ -233,7 +246,25 @@ function addEntry(entries: Entries, buckets: Buckets, operation: Operation, inde
   entries.run = undefined
   entries.count += 1
   addOther(entries, buckets, operation)
+  if (operation.type === 'RESERVE' || operation.type === 'END') addRecord(entries, buckets, operation)
 }
+
+/** Adds what follows the items of an operation of reservations.lua. */
+function addRecord(
+  { numbers, recordKeys, cellKeys }: Entries,
+  { logs }: Buckets,
+  operation: Extract<Operation, { readonly type: 'RESERVE' | 'END' }>,
+): void {
+  const { recordKey, id } = operation.type === 'RESERVE' ? operation.reservation : operation.ending
+  recordKeys.push(recordKey)
+  numbers.push(cellKeys + logs.size + recordKeys.length, ...id)
+  if (operation.type === 'RESERVE') {
+    const { ttlTicks, isRefunded, text } = operation.reservation
+    numbers.push(ttlTicks, isRefunded ? 1 : 0, text)
+  } else numbers.push(endings.indexOf(operation.ending.kind), operation.ending.isTimed ? 1 : 0)
+}
+
+const endings: readonly Ending['kind'][] = ['SETTLE', 'CANCEL', 'ABORT']
 
 /** All keys of a run are new, so their numbers are consecutive. */
 function addToRun(entries: Entries, { itemNumbers }: Buckets, items: readonly Charge[]): void {
@@ -289,6 +320,7 @@ type Terms = readonly [permits: number, maxWaitTicks: number, third: number]
 function termsOf(operation: Operation, index: number): Terms {
   switch (operation.type) {
     case 'CHARGE':
+    case 'RESERVE':
     case 'FORCE':
     case 'PEEK': {
       const { permits, maxWaitTicks, shadow } = operation.items[index] as Charge
@@ -296,6 +328,10 @@ function termsOf(operation: Operation, index: number): Terms {
     }
     case 'PARTIAL':
       return [operation.items[0].permits, operation.items[0].maxWaitTicks, operation.items[0].group.permits]
+    case 'END': {
+      const { permits, estimate } = operation.items[index] as EndedCharge
+      return [permits, 0, estimate]
+    }
     case 'LEASE':
       return [operation.items[0].permits, 0, operation.items[0].wanted]
     case 'RESET':

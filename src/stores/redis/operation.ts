@@ -12,6 +12,37 @@ export type Operation =
   | { readonly type: 'SETTLE'; readonly items: readonly Settlement[] }
   | { readonly type: 'RESET'; readonly items: readonly Pick<Refund, 'group' | 'key'>[] }
   | { readonly type: 'BACKDATE'; readonly items: readonly Backdate[] }
+  | { readonly type: 'RESERVE'; readonly items: readonly Charge[]; readonly reservation: NewReservation }
+  | { readonly type: 'END'; readonly items: readonly EndedCharge[]; readonly ending: Ending }
+
+/** The record of a reservation, and its id in the buckets: 64 bits of a digest, as two unsigned integers. */
+export interface ReservationPlace {
+  readonly recordKey: string
+  readonly id: readonly [high: number, low: number]
+}
+
+export interface NewReservation extends ReservationPlace {
+  readonly ttlTicks: number
+  readonly isRefunded: boolean
+  /** Describes the reservation in ASCII. Kept with the record. */
+  readonly text: string
+}
+
+export interface Ending extends ReservationPlace {
+  /** ABORT: removes the record. */
+  readonly kind: 'SETTLE' | 'CANCEL' | 'ABORT'
+  /** True if a reservation that has expired cannot be ended. */
+  readonly isTimed: boolean
+}
+
+/** A charge of a reservation, with the actual permits. */
+export interface EndedCharge {
+  readonly group: BucketGroup
+  readonly key: string
+  readonly permits: number
+  /** The permits that were reserved. */
+  readonly estimate: number
+}
 
 /**
  * Corrects the timestamp of a bucket after the store's clock has stepped back. The store assumes that no time has passed since
@@ -31,7 +62,7 @@ export const isCharge = (
   operation: Operation,
 ): operation is Extract<Operation, { readonly items: readonly Charge[] }> => chargeTypes.has(operation.type)
 
-const chargeTypes: ReadonlySet<Operation['type']> = new Set(['CHARGE', 'PEEK', 'FORCE', 'PARTIAL'])
+const chargeTypes: ReadonlySet<Operation['type']> = new Set(['CHARGE', 'PEEK', 'FORCE', 'PARTIAL', 'RESERVE'])
 
 /** Redis keys of buckets and overrides. */
 export interface Names {

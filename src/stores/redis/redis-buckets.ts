@@ -12,6 +12,7 @@ import type {
 import { type Clock, systemClock, ticks } from '../../core/clock.js'
 import { FluxGateError } from '../../core/errors.js'
 import type { Hold, HoldStorage } from '../../core/holds/hold-storage.js'
+import type { ReservationStorage } from '../../core/reservations/reservation-storage.js'
 import { TurnBatches } from '../../core/scheduling/turn-batches.js'
 import type { RedisConnection } from '../../redis/client/connection.js'
 import { isSplit, wrapRedisError } from '../../redis/client/errors.js'
@@ -35,6 +36,7 @@ import {
 } from './overrides/override-cache.js'
 import { RedisOverrides } from './overrides/redis-overrides.js'
 import { probeCharge, probeKeys } from './probe.js'
+import { RedisReservations } from './reservations/redis-reservations.js'
 
 export interface RedisBucketsOptions {
   /** Prefix of all Redis keys; default `fluxgate`. */
@@ -105,6 +107,7 @@ export class RedisBuckets implements LeasingStore {
       return charge.shadow ? { ...answer, granted: true } : answer
     },
   }
+  readonly reservations: ReservationStorage
   readonly #groups = new OverriddenGroups()
   readonly #lastKnown = new LastKnownOverrides()
   readonly #overrideCaches: OverrideCaches
@@ -127,6 +130,11 @@ export class RedisBuckets implements LeasingStore {
     const overrideOf: Names['overrideOf'] = (group, key) => this.overrides.locate(group, key)
     const calendarSpan = () => this.#calendarTime.span(ticks(this.#clock ?? this.#localClock))
     this.#names = { prefix, layouts: new Layouts(digest), calendarSpan, overrideOf }
+    this.reservations = new RedisReservations({
+      ...{ connection, prefix },
+      ask: (operation) => this.ask(operation),
+      overridden: (rule, override) => this.#overridden(rule, override),
+    })
     const version = (): object => this.overrides.version
     this.#overrideCaches = new OverrideCaches({ prefix, isCluster: connection.isCluster, version })
   }

@@ -4,6 +4,7 @@ import { FluxGateError } from '../../core/errors.js'
 import type { HoldStorage } from '../../core/holds/hold-storage.js'
 import { omitUndefined } from '../../core/omit-undefined.js'
 import type { OverrideStorage } from '../../core/overrides/override-storage.js'
+import type { ReservationStorage } from '../../core/reservations/reservation-storage.js'
 import { connectRedis } from '../../redis/client/connect-redis.js'
 import { connectedWithin } from '../../redis/client/connected-within.js'
 import type { RedisConnection } from '../../redis/client/connection.js'
@@ -46,6 +47,7 @@ export interface RedisStore extends BucketStore {
   readonly overrides: OverrideStorage
   readonly availability: StoreAvailability
   readonly variants: ChargeVariants
+  readonly reservations: ReservationStorage
   /** Leased permits that this process has not spent yet. */
   readonly heldPermits: number
   /**
@@ -77,6 +79,7 @@ export function redisStore(where: string | RedisOptions | object, options: Redis
   const clustered = connection.isCluster ? acrossSlots(buckets, (key) => buckets.slotOf(key)) : buckets
   const bounded = resilient(clustered, resilience)
   const store = leased(bounded, omitUndefined({ leaseShare, clock }))
+  const reservations = store.reservations as ReservationStorage
   const generations = new RedisGenerations(connection, prefix, resilience.timeoutMs)
   let isClosed = false
   const throwIfClosed = (): void => {
@@ -112,6 +115,10 @@ export function redisStore(where: string | RedisOptions | object, options: Redis
     chargeLocally: (charges) => store.chargeLocally?.(charges),
     variants: {
       charge: (charge, variant) => afterConnecting(() => (store.variants as ChargeVariants).charge(charge, variant)),
+    },
+    reservations: {
+      reserve: (request) => afterConnecting(() => reservations.reserve(request)),
+      settle: (request) => afterConnecting(() => reservations.settle(request)),
     },
     refund: (refunds) => afterConnecting(() => store.refund(refunds)),
     reset: (group, key) => afterConnecting(() => store.reset(group, key)),

@@ -4,6 +4,7 @@ import { lateRefundsOf } from '../../core/decision/rate-limiter.js'
 import { decorateStore, withCapabilities } from '../../core/decorate-store.js'
 import { FluxGateError, isStoreFailure, isUnsent, messageOf } from '../../core/errors.js'
 import { checkRange, longestWaitMs } from '../../core/range.js'
+import type { ReservationStorage } from '../../core/reservations/reservation-storage.js'
 import { type BreakerOptions, type BreakerState, CircuitBreaker } from '../../core/scheduling/circuit-breaker.js'
 import { Deadlines } from '../../core/scheduling/deadlines.js'
 import { nextTurn } from '../../core/scheduling/next-turn.js'
@@ -33,7 +34,7 @@ export function resilient(input: BucketStore, options: ResilientOptions = {}): B
   checkRange('failures', failures, 1)
   checkRange('openMs', openMs, 0, longestWaitMs)
   const store = withCapabilities(input)
-  const { availability, leasing, holds, variants, rejectionCache } = store
+  const { availability, leasing, holds, variants, reservations, rejectionCache } = store
   const breaker = new CircuitBreaker({ failures, openMs }, clock, availability?.failsPartially ? timeoutMs : 0)
   const deadlines = new Deadlines(timeoutMs, clock)
   /** True if the last failed call found no connection. The next call then fails early unless there is a connection again. */
@@ -123,6 +124,7 @@ export function resilient(input: BucketStore, options: ResilientOptions = {}): B
         return guarded('decide', () => variants.charge(charge, variant), onLate)
       },
     },
+    reservations: reservations && guardReservations(reservations, guarded),
     availability: {
       isBounded: availability?.isBounded,
       get isConnected() {
@@ -157,6 +159,21 @@ const guardLeasing = (leasing: Leasing, guarded: Guarded): Leasing => ({
       },
     ),
   settle: (settlements) => guarded('settle leases', () => leasing.settle(settlements)),
+})
+
+/** A reservation whose caller has not received its id is canceled. Others can be repeated or ended by their id. */
+const guardReservations = (reservations: ReservationStorage, guarded: Guarded): ReservationStorage => ({
+  reserve: (request) =>
+    guarded(
+      'reserve permits',
+      () => reservations.reserve(request),
+      (outcome) => {
+        if (outcome === 'FULL' || !outcome.result.granted || request.isNamed) return
+        const { id } = request
+        reservations.settle({ id, amounts: undefined, currentGroup: (group) => group }).catch(() => {})
+      },
+    ),
+  settle: (request) => guarded('settle a reservation', () => reservations.settle(request)),
 })
 
 /**

@@ -80,7 +80,7 @@ export async function compareReservations(
         const request = {
           id: random() < 0.03 ? 'unknown' : pick(random, random() < 0.7 ? ids.slice(-5) : ids),
           amounts: random() < 0.25 ? undefined : randomAmounts(random, groups),
-          currentGroup: (one: BucketGroup) => one,
+          currentGroup: ({ ruleId }: BucketGroup) => groups.find((one) => one.ruleId === ruleId),
         }
         const expected = await reservationsOf(model).settle(request)
         assert.deepEqual(

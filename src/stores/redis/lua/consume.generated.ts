@@ -1,6 +1,6 @@
 /** Generated from consume.lua by scripts/assemble-lua.mjs; do not edit. */
 export const consumeScript = {
-  sha: 'dd3b458ba4772afb29b57423d73f22af8de697a8',
+  sha: '3d44c4697868f717810e51cfe815f3700a577a50',
   source: `local RUN = 7
 local FAILED, ALLOWED, EMPTY = 2, 3, 4
 local TOKEN_BUCKET = 1
@@ -989,8 +989,9 @@ operations = (function()
 local CHARGE, PEEK, REFUND, LEASE, SETTLE, RESET, BACKDATE = 1, 2, 3, 4, 5, 6, 8
 local QUEUE, ACQUIRE, RELEASE, RENEW = 20, 21, 22, 23
 local FORCE, PARTIAL = 24, 25
+local RESERVE, END = 26, 27
 local notABucket = 'holds something that is not a bucket'
-local HELD, SCALED = 16, 64
+local HELD, SCALED, RESERVED = 16, 64, 128
 local LOG, HOLDS, kindCount = 5, 7, 7
 local wideBytes, lotsBytes = 36, 32
 local smallEntryBytes, longLogBytes = 10, 41
@@ -1196,8 +1197,10 @@ end)()
 end
 return longLogs
 end
+local reserved, loadReserved
 local function recordSize(value, at, flags)
 local kind = flags % 8
+if flags == RESERVED then return at + 5 <= #value and 21 + 41 * unpackNumbers('<I2', value, at + 4) or nil end
 if kind < 1 or kind > kindCount then return nil end
 if flags == LOG then return smallLogBytes + smallEntryBytes * (string.byte(value, at + 4) or 0) end
 if flags == LOG + LONG then return longLogBytes end
@@ -1283,6 +1286,10 @@ bucket.lots = readLots(record)
 loadHeld()
 if not band.definition then dropEnded(bucket, band) end
 end
+local function updateReserved(bucket)
+if not bucket.reserved then return end
+if bucket.first then reserved.update(bucket) else bucket.reserved = nil end
+end
 local function openBucket(key, band)
 local holder = loaded[key] or loadKey(key)
 if holder.problem then return nil, holder.problem end
@@ -1293,12 +1300,17 @@ holder.byId[band.id], holder.buckets[#holder.buckets + 1] = bucket, bucket
 for _, record in ipairs(holder.records) do
 if record.id == band.id then
 record.isOwn = true
-if record.kind == band.kind then readRecord(bucket, band, record, holder) end
+if record.flags == RESERVED then bucket.reserved, bucket.reservedRecord = loadReserved().open(record.bytes), record
+elseif record.kind == band.kind then readRecord(bucket, band, record, holder) end
 end
 end
 if not bucket.first and band.start then band.start(bucket) end
-elseif bucket.band and bucket.band.kind ~= band.kind then bucket.first, bucket.lots, bucket.original = nil, nil, nil end
+elseif bucket.band and bucket.band.kind ~= band.kind then
+bucket.first, bucket.lots, bucket.original, bucket.reserved = nil, nil, nil, nil
+end
+local isNew = not bucket.band
 bucket.band = band
+if isNew and not band.definition then updateReserved(bucket) end
 return bucket
 end
 local function willWrite(key)
@@ -1412,12 +1424,19 @@ end
 local function keepOriginal(bucket)
 bucket.original = {
 bucket.first, bucket.second, bucket.third, bucket.fourth, bucket.lots, bucket.definition, bucket.band, bucket.isPristine,
+bucket.reserved,
 }
 end
 local function restore(bucket)
-bucket.first, bucket.second, bucket.third, bucket.fourth, bucket.lots, bucket.definition, bucket.band, bucket.isPristine =
-unpack(bucket.original, 1, 8)
+bucket.first, bucket.second, bucket.third, bucket.fourth, bucket.lots, bucket.definition, bucket.band, bucket.isPristine,
+bucket.reserved = unpack(bucket.original, 1, 9)
 bucket.original = nil
+end
+local function updateUnder(bucket, band)
+local current = bucket.band
+bucket.band = band
+updateReserved(bucket)
+bucket.band = current
 end
 local function isUnused(bucket, band)
 return band.algorithm.expiresAt(band, bucket.first, bucket.second, bucket.third, bucket.fourth) <= now
@@ -1554,17 +1573,19 @@ if type(from) == 'string' then from = definitionOf(from) end
 bucket.definition = from
 if not bucket.first or not from then
 bucket.definition = newDefinition(to, to.capacity)
+updateUnder(bucket, band)
 return band, 1
 end
 local isSame = from.capacity == to.capacity and from.tokens == to.tokens and from.window == to.window
 if isSame and from.shares == from.capacity then
 if bucket.lots and bucket.isPristine then dropEnded(bucket, band) end
+updateUnder(bucket, band)
 return band, 1
 end
 local isOtherCalendar = from.window ~= to.window and max(from.window, to.window) >= calendars
 if from.shares == 0 or to.capacity == 0 or isOtherCalendar then
 if to.capacity == 0 or not converts then keepOriginal(bucket) else willWrite(bucket.key) end
-bucket.first, bucket.lots, bucket.definition = nil, nil, newDefinition(to, to.capacity)
+bucket.first, bucket.lots, bucket.reserved, bucket.definition = nil, nil, nil, newDefinition(to, to.capacity)
 return band, 1
 end
 local largest = max(band.capacity, band.tokens, to.tokens)
@@ -1573,14 +1594,18 @@ local perPermit = shares / to.capacity
 local isConverted = isSame and shares == from.shares
 local source = isConverted and inShares(band, perPermit) or bandOf(band, from)
 if bucket.lots and bucket.isPristine then dropEnded(bucket, source) end
+updateUnder(bucket, source)
 if not bucket.lots and isUnused(bucket, source) then
 if not converts then keepOriginal(bucket) end
-bucket.first, bucket.definition = nil, newDefinition(to, to.capacity)
+bucket.first, bucket.reserved, bucket.definition = nil, nil, newDefinition(to, to.capacity)
 return band, 1
 end
 if isConverted then return source, perPermit end
 if not converts then keepOriginal(bucket) end
 convert(bucket, source, to, shares)
+if bucket.reserved and shares ~= from.shares then
+bucket.reserved = reserved.scaled(bucket.reserved, shares, from.shares)
+end
 bucket.definition = newDefinition(to, shares)
 if converts then willWrite(bucket.key) end
 return inShares(band, perPermit), perPermit
@@ -1603,10 +1628,213 @@ return scale
 end
 local function commit(bucket, first, second, third, fourth, fifth, holdId)
 local band = bucket.band
+if bucket.reserved then reserved.observe(bucket) end
 willWrite(bucket.key)
 bucket.original = nil
 if band.algorithm.apply then bucket.first = band.algorithm.apply(bucket.first, first, second, third, fourth, fifth, holdId)
 else bucket.first, bucket.second, bucket.third, bucket.fourth = first, second, third, fourth end
+end
+loadReserved = function()
+if not reserved then
+reserved = (function()
+local headFormat, headBytes = '<I4I2I2I7I6', 21
+local entryFormat, entryBytes, amountBytes = '<I6I7I7I1I6I6', 41, 12
+local idBytes, farAway = 8, 2 ^ 54
+local amountFormat = '<I6I6'
+local function sizeOf(list)
+return #list.bytes / entryBytes
+end
+local function amountAt(list, index)
+local whole, fraction = unpackNumbers(amountFormat, list.bytes, entryBytes * index - amountBytes + 1)
+return whole, fraction
+end
+local function setAmounts(list, first, last, amountOf)
+if first > last then return end
+local parts = { string.sub(list.bytes, 1, entryBytes * (first - 1)) }
+for index = first, last do
+local at = entryBytes * (index - 1) + 1
+parts[#parts + 1] = string.sub(list.bytes, at, at + entryBytes - amountBytes - 1)
+parts[#parts + 1] = pack(amountFormat, amountOf(index))
+end
+parts[#parts + 1] = string.sub(list.bytes, entryBytes * last + 1)
+list.bytes = table.concat(parts)
+end
+local function lower(list, last, whole, fraction)
+local first = last
+while first >= 1 do
+local own, part = amountAt(list, first)
+if own < whole or own == whole and part <= fraction then break end
+first = first - 1
+end
+setAmounts(list, first + 1, last, function() return whole, fraction end)
+end
+local function minus(list, whole, fraction, lessWhole, lessFraction)
+local left = fraction - lessFraction
+if left < 0 then return whole - lessWhole - 1, left + list.window end
+return whole - lessWhole, left
+end
+local function carry(list, band)
+setAmounts(list, 1, sizeOf(list), function(index)
+local whole, fraction = amountAt(list, index)
+return whole, carriedFraction(fraction, list.window, band)
+end)
+list.window = band.window
+end
+local function entryAt(list, index)
+local permits, takenAt, endsAt, refunded, whole, fraction =
+unpackNumbers(entryFormat, list.bytes, entryBytes * (index - 1) + idBytes + 1)
+return permits, takenAt, endsAt, refunded, whole, fraction
+end
+local function removeAt(list, index)
+local _, _, _, refunded = entryAt(list, index)
+list.refunded = list.refunded - refunded
+list.bytes = string.sub(list.bytes, 1, entryBytes * (index - 1)) .. string.sub(list.bytes, entryBytes * index + 1)
+end
+local function find(list, id)
+local found, at = nil, string.find(list.bytes, id, 1, true)
+while at do
+if at % entryBytes == 1 then found = (at - 1) / entryBytes + 1 end
+at = string.find(list.bytes, id, at + 1, true)
+end
+return found
+end
+local function idAt(list, index)
+return string.sub(list.bytes, entryBytes * (index - 1) + 1, entryBytes * (index - 1) + idBytes)
+end
+local function missingFrom(bucket)
+local band = bucket.band
+local terms = bucket.lots and held.freeBand(bucket.lots, band) or band
+local _, _, _, _, _, whole, fraction =
+band.algorithm.step(terms, 0, now, 0, bucket.first, bucket.second, bucket.third, bucket.fourth)
+whole = terms.capacity - whole
+if band.kind == TOKEN_BUCKET and fraction > 0 then return whole - 1, band.window - fraction end
+return whole, 0
+end
+local function isRefilled(bucket)
+return bucket.band.algorithm.isRefilled
+end
+local function observe(bucket)
+local list = bucket.reserved
+if not isRefilled(bucket) or #list.bytes == 0 then return end
+if list.window ~= bucket.band.window then carry(list, bucket.band) end
+lower(list, sizeOf(list), missingFrom(bucket))
+while #list.bytes > 0 do
+local whole, fraction = amountAt(list, 1)
+if whole > 0 or fraction > 0 then break end
+removeAt(list, 1)
+end
+end
+local function takeReturnable(list, index, permits)
+local whole, fraction = amountAt(list, index)
+local returned, part = permits, 0
+if whole < permits then returned, part = whole, fraction end
+removeAt(list, index)
+setAmounts(list, index, sizeOf(list), function(later)
+local own, ownPart = amountAt(list, later)
+return minus(list, own, ownPart, returned, part)
+end)
+lower(list, index - 1, minus(list, whole, fraction, returned, part))
+return returned, part
+end
+local function giveBackAt(bucket, index, permits)
+local list, band = bucket.reserved, bucket.band
+local _, takenAt = entryAt(list, index)
+local whole, fraction, grantedAt = permits, 0, takenAt
+if isRefilled(bucket) then
+whole, fraction = takeReturnable(list, index, permits)
+grantedAt = now
+else removeAt(list, index) end
+bucket.isPristine = nil
+if whole == 0 and fraction == 0 then return willWrite(bucket.key) end
+local terms = bucket.lots and held.freeBand(bucket.lots, band) or band
+local applies, first, second, third, fourth, fifth =
+band.algorithm.refund(terms, whole, now, grantedAt, bucket.first, bucket.second, bucket.third, bucket.fourth)
+if fraction > 0 then
+second = second + fraction
+if second >= band.window then first, second = first + 1, second - band.window end
+end
+if applies then commit(bucket, first, second, third, fourth, fifth) else willWrite(bucket.key) end
+end
+return {
+maxEntries = 10000,
+size = sizeOf,
+observe = observe,
+open = function(bytes)
+local list = {}
+local _
+_, _, list.refunded, list.nextEnd, list.window = unpackNumbers(headFormat, bytes)
+list.bytes = string.sub(bytes, headBytes + 1)
+return list
+end,
+record = function(list, band)
+return pack(headFormat, band.id * 256 + RESERVED, sizeOf(list), list.refunded, list.nextEnd, list.window) .. list.bytes
+end,
+add = function(bucket, id, permits, expiresAt, isRefunded, keptTicks)
+local band, list = bucket.band, bucket.reserved
+local window = type(band.window) == 'number' and band.window or 0
+if not list then
+list = { refunded = 0, nextEnd = farAway, window = window, bytes = '' }
+bucket.reserved = list
+end
+observe(bucket)
+local whole, fraction, lostAt = 0, 0, farAway
+if isRefilled(bucket) then whole, fraction = missingFrom(bucket)
+elseif type(band.window) == 'number' then lostAt = now + 2 * band.window
+else lostAt = now + 2 * (band.window[#band.window] - band.window[1]) end
+local refunded = isRefunded and expiresAt < lostAt
+local endsAt = refunded and expiresAt or math.min(lostAt, expiresAt + keptTicks)
+list.bytes = list.bytes .. id .. pack(entryFormat, permits, now, endsAt, refunded and 1 or 0, whole, fraction)
+list.refunded, list.nextEnd = list.refunded + (refunded and 1 or 0), math.min(list.nextEnd, endsAt)
+willWrite(bucket.key)
+end,
+scaled = function(list, to, from)
+local parts = {}
+for index = 1, sizeOf(list) do
+local permits, takenAt, endsAt, refunded, whole, fraction = entryAt(list, index)
+local scaledWhole, rest = (mulDiv(to, whole, from)), 0
+if fraction * to < exactLimit then rest = floor(fraction * to / from) end
+local carried = list.window > 0 and floor(rest / list.window) or 0
+parts[index] = idAt(list, index) .. pack(entryFormat, (mulDiv(to, permits, from)), takenAt, endsAt, refunded,
+scaledWhole + carried, rest - carried * list.window)
+end
+return { refunded = list.refunded, nextEnd = list.nextEnd, window = list.window, bytes = table.concat(parts) }
+end,
+giveBack = function(bucket, id, permits)
+local index = find(bucket.reserved, id)
+if not index then return end
+observe(bucket)
+index = find(bucket.reserved, id)
+if index then giveBackAt(bucket, index, permits) end
+end,
+update = function(bucket)
+local list = bucket.reserved
+observe(bucket)
+if not isRefilled(bucket) then
+while #list.bytes > 0 do
+local _, takenAt = entryAt(list, sizeOf(list))
+if takenAt <= now then break end
+removeAt(list, sizeOf(list))
+bucket.isPristine = nil
+willWrite(bucket.key)
+end
+end
+if now < list.nextEnd then return end
+local ended = {}
+list.nextEnd = farAway
+for index = 1, sizeOf(list) do
+local permits, _, endsAt, refunded = entryAt(list, index)
+if endsAt <= now then ended[#ended + 1] = { id = idAt(list, index), permits = refunded * permits }
+elseif endsAt < list.nextEnd then list.nextEnd = endsAt end
+end
+for _, entry in ipairs(ended) do
+local index = find(list, entry.id)
+if index then giveBackAt(bucket, index, entry.permits) end
+end
+end,
+}
+end)()
+end
+return reserved
 end
 local function packState(bucket)
 local band, lots, first, second, third, fourth =
@@ -1628,6 +1856,7 @@ local function undoConversion(bucket)
 if bucket.original then loadScale().restore(bucket) end
 if not bucket.isPristine then return true end
 bucket.record.isOwn = false
+if bucket.reservedRecord then bucket.reservedRecord.isOwn = false end
 return false
 end
 local function expiryOf(bucket)
@@ -1643,6 +1872,8 @@ if bucket.first and not isKept then
 parts[#parts + 1] = packBucket(bucket)
 hasLong = hasLong or type(parts[#parts]) == 'table'
 expiresAt = max(expiresAt, expiryOf(bucket))
+local list = bucket.reserved
+if list and reserved.size(list) > 0 then parts[#parts + 1] = reserved.record(list, bucket.band) end
 end
 end
 if expiresAt <= now then parts, hasLong = {}, false end
@@ -1763,7 +1994,7 @@ if value then
 applied[#applied + 1] = i - 1
 applied[#applied + 1] = value
 local number, item, first, count, key = unpack(places, 5 * i - 3, 5 * i + 1)
-local replacement = { key = key, first = first, count = 0, rule = { key = key, first = first, count = count } }
+local replacement = { value = value, key = key, first = first, count = 0, rule = { key = key, first = first, count = count } }
 if action == LIMIT then
 local limit = limitOf(value, at, first, count)
 replacement.key = keyNumberOf(KEYS[key] .. limit.suffix)
@@ -1900,6 +2131,7 @@ end
 local function emitState(i)
 local algorithm, first = bandsOf[i].algorithm, oldFirsts[i]
 local isUnknown = buckets[i].lots or algorithm.takesHolds or sharesOf[i] ~= 1 and not algorithm.unchangedUntil
+or buckets[i].reserved and buckets[i].reserved.refunded > 0
 local size = isUnknown and -1 or first and (movedFrom[i] or 4) or 0
 local second = oldSeconds[i]
 if first and algorithm.unchangedUntil then
@@ -2036,7 +2268,7 @@ holder.problem = nil
 for number = first, first + count - 1 do
 local band = bandAt(number)
 local bucket = not band.hasNoBucket and openBucket(key, band)
-if bucket then bucket.first, bucket.lots, bucket.original = nil, nil, nil end
+if bucket then bucket.first, bucket.lots, bucket.original, bucket.reserved = nil, nil, nil, nil end
 end
 willWrite(key)
 end
@@ -2312,8 +2544,122 @@ position = position + 6
 end
 emit(GRANTED)
 end
+local reservations
 local function decide(operation)
 if operation == RESET then return reset() end
+if operation >= RESERVE then
+if not reservations then
+reservations = (function()
+local recordFormat, recordBytes = '<dI1I1I4I4I4I4', 26
+local ABORT = 2
+local expiredTicks = 60000000
+local function packResults(from)
+local packed = { pack('<d', now) }
+for i = from + 1, length do packed[#packed + 1] = pack('<d', results[i]) end
+return table.concat(packed)
+end
+local function packRecord(record)
+return pack(recordFormat, record.expiresAt, record.status, record.refunded, #record.text, #record.made, #record.overrides,
+#record.ended) .. record.text .. record.made .. record.overrides .. record.ended
+end
+local function readRecord(value)
+local record = {}
+local textBytes, madeBytes, overrideBytes
+record.expiresAt, record.status, record.refunded, textBytes, madeBytes, overrideBytes = unpackNumbers(recordFormat, value)
+local at = recordBytes + textBytes
+record.text, record.made = string.sub(value, recordBytes + 1, at), string.sub(value, at + 1, at + madeBytes)
+record.overrides = string.sub(value, at + madeBytes + 1, at + madeBytes + overrideBytes)
+return record
+end
+local function findRecord(name)
+local value = redis.pcall('GET', name)
+if not value then return nil end
+if type(value) == 'table' or #value < recordBytes then return nil, name .. ' holds something that is not a reservation' end
+return now < unpackNumbers('<d', value) + expiredTicks and value or nil
+end
+local function failWith(problem)
+fail('RESERVATION ' .. problem)
+end
+local function packOverrides(items)
+local parts = {}
+for item = 1, items do
+local replacement = replacementOf(item)
+if replacement then parts[#parts + 1] = pack('<I2I4', item, #replacement.value) .. replacement.value end
+end
+return table.concat(parts)
+end
+local function isFull(count)
+for i = 1, count do
+local list = buckets[i].reserved
+if list and reserved.size(list) >= reserved.maxEntries then return true end
+end
+return false
+end
+local function reserve(items, count, name, id, ttl, refunded, text)
+local known, problem = findRecord(name)
+if problem then return fail(problem) end
+if known then return failWith('KNOWN ' .. known) end
+if isFull(count) then return failWith('FULL') end
+local before, i, estimates = length, 0, {}
+for j = 1, count do estimates[j] = permitsOf[j] end
+chargeAll(items, false)
+if results[before + 1] == DENIED then return end
+local expiresAt = now + ttl
+for item = 1, items do
+while i < ends[item] do
+i = i + 1
+if allowing[item] and estimates[i] > 0 and not bandsOf[i].hasNoBucket then
+loadReserved().add(buckets[i], id, estimates[i] * sharesOf[i], expiresAt, refunded == 1, expiredTicks)
+end
+end
+end
+local record = { expiresAt = expiresAt, status = 0, refunded = refunded, text = text, made = packResults(before) }
+record.overrides, record.ended = packOverrides(items), ''
+setValue(name, packRecord(record), expiryMs(expiresAt + expiredTicks))
+end
+local function replace(i, id, estimate)
+local bucket, actual = buckets[i], permitsOf[i]
+if bucket.reserved then reserved.giveBack(bucket, id, max(0, estimate - actual) * sharesOf[i]) end
+if actual > estimate then forceBand(i, actual - estimate) end
+oldFirsts[i], oldSeconds[i], oldThirds[i], oldFourths[i] = bucket.first, bucket.second, bucket.third, bucket.fourth
+end
+local function finish(items, count, name, id, status, isTimed)
+local value, problem = findRecord(name)
+if problem then return fail(problem) end
+if not value then return failWith('UNKNOWN') end
+local record, before, i = readRecord(value), length, 0
+if record.status ~= 0 then return failWith('KNOWN ' .. value) end
+local isExpired = now >= record.expiresAt
+if isExpired and isTimed == 1 then return failWith('EXPIRED') end
+for item = 1, items do
+local estimate = isExpired and record.refunded == 1 and 0 or shadows[item]
+while i < ends[item] do
+i = i + 1
+replace(i, id, estimate)
+end
+end
+for j = 1, count do readBack(j) end
+emit(GRANTED)
+emitBands(count)
+if status == ABORT then return call('DEL', name) end
+record.status, record.ended = status + 1, packResults(before)
+call('SET', name, packRecord(record), 'KEEPTTL')
+end
+return {
+decide = function(operation)
+local items, count, problem = readItems(operation)
+local key, high, low, first, second, text = unpack(numbers, position + 1, position + 6)
+position = position + (operation == RESERVE and 6 or 5)
+local name, id = KEYS[key], pack('<I4I4', high, low)
+if problem then fail(problem)
+elseif operation == RESERVE then reserve(items, count, name, id, first, second, text)
+else finish(items, count, name, id, first, second) end
+end,
+}
+end)()
+end
+return reservations.decide(operation)
+end
 local items, count, problem = readItems(operation)
 if problem then fail(problem)
 elseif operation == CHARGE then chargeAll(items, false)

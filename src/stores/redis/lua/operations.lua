@@ -2,6 +2,7 @@
 local CHARGE, PEEK, REFUND, LEASE, SETTLE, RESET, BACKDATE = 1, 2, 3, 4, 5, 6, 8
 local QUEUE, ACQUIRE, RELEASE, RENEW = 20, 21, 22, 23
 local FORCE, PARTIAL = 24, 25
+local RESERVE, END = 26, 27
 local notABucket = 'holds something that is not a bucket'
 
 --@include values.lua
@@ -93,7 +94,9 @@ end
 local function emitState(i)
   local algorithm, first = bandsOf[i].algorithm, oldFirsts[i]
   -- Another process may release a hold at any time, so a rejection because of holds is never cached. The caller counts in permits.
+  -- A reservation is refunded when it expires.
   local isUnknown = buckets[i].lots or algorithm.takesHolds or sharesOf[i] ~= 1 and not algorithm.unchangedUntil
+    or buckets[i].reserved and buckets[i].reserved.refunded > 0
   local size = isUnknown and -1 or first and (movedFrom[i] or 4) or 0
   local second = oldSeconds[i]
   if first and algorithm.unchangedUntil then
@@ -251,7 +254,7 @@ local function resetItem(key, first, count)
   for number = first, first + count - 1 do
     local band = bandAt(number)
     local bucket = not band.hasNoBucket and openBucket(key, band)
-    if bucket then bucket.first, bucket.lots, bucket.original = nil, nil, nil end
+    if bucket then bucket.first, bucket.lots, bucket.original, bucket.reserved = nil, nil, nil, nil end
   end
   willWrite(key)
 end
@@ -356,8 +359,17 @@ local function reset()
   emit(GRANTED)
 end
 
+-- Reservations; created only if an operation makes or ends one.
+local reservations
+
 local function decide(operation)
   if operation == RESET then return reset() end
+  if operation >= RESERVE then
+    if not reservations then
+      --@make reservations reservations.lua
+    end
+    return reservations.decide(operation)
+  end
   local items, count, problem = readItems(operation)
   if problem then fail(problem)
   elseif operation == CHARGE then chargeAll(items, false)

@@ -121,7 +121,7 @@ for i = 1, lookups do
     applied[#applied + 1] = i - 1
     applied[#applied + 1] = value
     local number, item, first, count, key = unpack(places, 5 * i - 3, 5 * i + 1)
-    local replacement = { key = key, first = first, count = 0, rule = { key = key, first = first, count = count } }
+    local replacement = { value = value, key = key, first = first, count = 0, rule = { key = key, first = first, count = count } }
     if action == LIMIT then
       local limit = limitOf(value, at, first, count)
       replacement.key = keyNumberOf(KEYS[key] .. limit.suffix)

@@ -39,13 +39,22 @@ end
 local function keepOriginal(bucket)
   bucket.original = {
     bucket.first, bucket.second, bucket.third, bucket.fourth, bucket.lots, bucket.definition, bucket.band, bucket.isPristine,
+    bucket.reserved,
   }
 end
 
 local function restore(bucket)
-  bucket.first, bucket.second, bucket.third, bucket.fourth, bucket.lots, bucket.definition, bucket.band, bucket.isPristine =
-    unpack(bucket.original, 1, 8)
+  bucket.first, bucket.second, bucket.third, bucket.fourth, bucket.lots, bucket.definition, bucket.band, bucket.isPristine,
+    bucket.reserved = unpack(bucket.original, 1, 9)
   bucket.original = nil
+end
+
+-- Brings open reservations up to date under the band that the bucket has had until now.
+local function updateUnder(bucket, band)
+  local current = bucket.band
+  bucket.band = band
+  updateReserved(bucket)
+  bucket.band = current
 end
 
 local function isUnused(bucket, band)
@@ -92,11 +101,13 @@ local function open(bucket, band, converts)
   bucket.definition = from
   if not bucket.first or not from then
     bucket.definition = newDefinition(to, to.capacity)
+    updateUnder(bucket, band)
     return band, 1
   end
   local isSame = from.capacity == to.capacity and from.tokens == to.tokens and from.window == to.window
   if isSame and from.shares == from.capacity then
     if bucket.lots and bucket.isPristine then dropEnded(bucket, band) end
+    updateUnder(bucket, band)
     return band, 1
   end
   local isOtherCalendar = from.window ~= to.window and max(from.window, to.window) >= calendars
@@ -104,7 +115,7 @@ local function open(bucket, band, converts)
     -- A capacity of 0 and periods of another calendar have no used fraction. Under a new capacity of 0, nothing is charged, and the
     -- bucket under the old definition is kept.
     if to.capacity == 0 or not converts then keepOriginal(bucket) else willWrite(bucket.key) end
-    bucket.first, bucket.lots, bucket.definition = nil, nil, newDefinition(to, to.capacity)
+    bucket.first, bucket.lots, bucket.reserved, bucket.definition = nil, nil, nil, newDefinition(to, to.capacity)
     return band, 1
   end
   local largest = max(band.capacity, band.tokens, to.tokens)
@@ -113,14 +124,18 @@ local function open(bucket, band, converts)
   local isConverted = isSame and shares == from.shares
   local source = isConverted and inShares(band, perPermit) or bandOf(band, from)
   if bucket.lots and bucket.isPristine then dropEnded(bucket, source) end
+  updateUnder(bucket, source)
   if not bucket.lots and isUnused(bucket, source) then
     if not converts then keepOriginal(bucket) end
-    bucket.first, bucket.definition = nil, newDefinition(to, to.capacity)
+    bucket.first, bucket.reserved, bucket.definition = nil, nil, newDefinition(to, to.capacity)
     return band, 1
   end
   if isConverted then return source, perPermit end
   if not converts then keepOriginal(bucket) end
   convert(bucket, source, to, shares)
+  if bucket.reserved and shares ~= from.shares then
+    bucket.reserved = reserved.scaled(bucket.reserved, shares, from.shares)
+  end
   bucket.definition = newDefinition(to, shares)
   if converts then willWrite(bucket.key) end
   return inShares(band, perPermit), perPermit

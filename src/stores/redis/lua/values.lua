@@ -9,9 +9,11 @@
 -- The record of a log with few entries is its tag, the number of entries (1 byte), its timestamp (7), and per entry the tick (7)
 -- and permits (3). long-logs.lua describes longer ones, hold-records.lua the record of holds.
 --
+-- The open reservations of a band follow in a record of their own (open-reservations.lua).
+--
 -- Records of other bands are kept, because processes may use two versions of a rule for a short time, and because two rules may
 -- have the same abbreviation.
-local HELD, SCALED = 16, 64
+local HELD, SCALED, RESERVED = 16, 64, 128
 local LOG, HOLDS, kindCount = 5, 7, 7
 local wideBytes, lotsBytes = 36, 32
 local smallEntryBytes, longLogBytes = 10, 41
@@ -41,9 +43,13 @@ local function loadLongLogs()
   return longLogs
 end
 
+-- Open reservations; created below, if a bucket has some.
+local reserved, loadReserved
+
 -- The size of the record at an offset without its definition; nil if it is not a record.
 local function recordSize(value, at, flags)
   local kind = flags % 8
+  if flags == RESERVED then return at + 5 <= #value and 21 + 41 * unpackNumbers('<I2', value, at + 4) or nil end
   if kind < 1 or kind > kindCount then return nil end
   if flags == LOG then return smallLogBytes + smallEntryBytes * (string.byte(value, at + 4) or 0) end
   if flags == LOG + LONG then return longLogBytes end
@@ -142,6 +148,12 @@ local function readRecord(bucket, band, record, holder)
   if not band.definition then dropEnded(bucket, band) end
 end
 
+-- Brings the open reservations of a bucket up to date. An unused bucket has none.
+local function updateReserved(bucket)
+  if not bucket.reserved then return end
+  if bucket.first then reserved.update(bucket) else bucket.reserved = nil end
+end
+
 -- Returns the bucket of a band, or a problem if the value of its key is not made of buckets. `first` is nil in an unused bucket.
 local function openBucket(key, band)
   local holder = loaded[key] or loadKey(key)
@@ -153,13 +165,18 @@ local function openBucket(key, band)
     for _, record in ipairs(holder.records) do
       if record.id == band.id then
         record.isOwn = true
+        if record.flags == RESERVED then bucket.reserved, bucket.reservedRecord = loadReserved().open(record.bytes), record
         -- A bucket of another algorithm counts as unused.
-        if record.kind == band.kind then readRecord(bucket, band, record, holder) end
+        elseif record.kind == band.kind then readRecord(bucket, band, record, holder) end
       end
     end
     if not bucket.first and band.start then band.start(bucket) end
-  elseif bucket.band and bucket.band.kind ~= band.kind then bucket.first, bucket.lots, bucket.original = nil, nil, nil end
+  elseif bucket.band and bucket.band.kind ~= band.kind then
+    bucket.first, bucket.lots, bucket.original, bucket.reserved = nil, nil, nil, nil
+  end
+  local isNew = not bucket.band
   bucket.band = band
+  if isNew and not band.definition then updateReserved(bucket) end
   return bucket
 end
 
@@ -181,10 +198,18 @@ end
 
 local function commit(bucket, first, second, third, fourth, fifth, holdId)
   local band = bucket.band
+  if bucket.reserved then reserved.observe(bucket) end
   willWrite(bucket.key)
   bucket.original = nil
   if band.algorithm.apply then bucket.first = band.algorithm.apply(bucket.first, first, second, third, fourth, fifth, holdId)
   else bucket.first, bucket.second, bucket.third, bucket.fourth = first, second, third, fourth end
+end
+
+loadReserved = function()
+  if not reserved then
+    --@make reserved open-reservations.lua
+  end
+  return reserved
 end
 
 local function packState(bucket)
@@ -210,6 +235,7 @@ local function undoConversion(bucket)
   if bucket.original then loadScale().restore(bucket) end
   if not bucket.isPristine then return true end
   bucket.record.isOwn = false
+  if bucket.reservedRecord then bucket.reservedRecord.isOwn = false end
   return false
 end
 
@@ -228,6 +254,8 @@ local function writeKey(holder)
       parts[#parts + 1] = packBucket(bucket)
       hasLong = hasLong or type(parts[#parts]) == 'table'
       expiresAt = max(expiresAt, expiryOf(bucket))
+      local list = bucket.reserved
+      if list and reserved.size(list) > 0 then parts[#parts + 1] = reserved.record(list, bucket.band) end
     end
   end
   if expiresAt <= now then parts, hasLong = {}, false end
