@@ -18,7 +18,12 @@ const [peer = '', checkout = ''] = process.argv.slice(2)
 /** @typedef {{ title: string, passed: boolean, message: string }} Result */
 
 /** @type {Record<string, (copy: string) => Promise<Result[]>>} */
-const suites = { 'express-rate-limit': runJest, 'fastify-rate-limit': runNodeTests, 'rate-limiter-flexible': runMocha }
+const suites = {
+  'express-rate-limit': runExpressTests,
+  'fastify-rate-limit': runNodeTests,
+  'rate-limiter-flexible': runMocha,
+  'nestjs-throttler': runThrottlerTests,
+}
 
 /** Jest cannot load ES modules with require(), so the replacement is one CommonJS file. */
 async function bundleTo(/** @type {string} */ file) {
@@ -31,7 +36,7 @@ async function bundleTo(/** @type {string} */ file) {
   await build.close()
 }
 
-async function runJest(/** @type {string} */ copy) {
+async function runExpressTests(/** @type {string} */ copy) {
   const replacement = join(copy, 'replacement.cjs')
   await bundleTo(replacement)
   const compilerOptions = { target: 'es2022', module: 'commonjs', esModuleInterop: true, isolatedModules: true }
@@ -47,18 +52,16 @@ async function runJest(/** @type {string} */ copy) {
       '^(\\.{1,2}/.*)\\.js$': '$1',
     },
   }
+  return runJest(copy, config)
+}
+
+/** Runs Jest with a configuration. @returns {Result[]} */
+function runJest(/** @type {string} */ copy, /** @type {object} */ config) {
   writeFileSync(join(copy, 'compat.config.json'), JSON.stringify(config))
   const output = join(copy, 'results.json')
-  const jest = [
-    join(resolveTool(copy, 'jest'), 'bin/jest.js'),
-    '-c',
-    'compat.config.json',
-    '--runInBand',
-    '--json',
-    '--outputFile',
-    output,
-  ]
-  spawnSync(process.execPath, jest, { cwd: copy, stdio: ['ignore', 'ignore', 'ignore'] })
+  const options = ['-c', 'compat.config.json', '--runInBand', '--forceExit', '--json', '--outputFile', output]
+  const jest = join(resolveTool(copy, 'jest'), 'bin/jest.js')
+  spawnSync(process.execPath, [jest, ...options], { cwd: copy, stdio: ['ignore', 'ignore', 'ignore'] })
   const { testResults } = JSON.parse(readFileSync(output, 'utf8'))
   return testResults.flatMap((/** @type {any} */ file) =>
     file.assertionResults.map((/** @type {any} */ test) => ({
@@ -67,6 +70,47 @@ async function runJest(/** @type {string} */ copy) {
       message: test.failureMessages.join('\n'),
     })),
   )
+}
+
+/** Replaces the storage of @nestjs/throttler, in memory and on Redis, under the tests of the storage, the guard and the module. */
+async function runThrottlerTests(/** @type {string} */ copy) {
+  const replacement = join(copy, 'replacement.cjs')
+  await bundleTo(replacement)
+  const compilerOptions = {
+    ...{ target: 'es2022', module: 'commonjs', isolatedModules: true },
+    ...{ experimentalDecorators: true, emitDecoratorMetadata: true },
+  }
+  const config = {
+    rootDir: copy,
+    transform: { '^.+\\.ts$': ['ts-jest', { diagnostics: false, tsconfig: compilerOptions }] },
+    moduleFileExtensions: ['js', 'json', 'ts'],
+    testRegex: '(\\.spec|e2e-spec)\\.ts$',
+  }
+  const port = await freePort()
+  const redis = spawn('redis-server', ['--port', String(port), '--save', '', '--appendonly', 'no'], { stdio: 'ignore' })
+  /** @type {Result[]} */
+  const results = []
+  try {
+    for (const [name, options] of [
+      ['memory', '{}'],
+      // The checkout has no Redis client.
+      ['Redis', `{ redis: new Redis(${port}), prefix: \`\${process.hrtime.bigint()}:\` }`],
+    ]) {
+      const storage = `const { FluxGateThrottlerStorage } = require(${JSON.stringify(replacement)})
+const { Redis } = require(${JSON.stringify(join(root, 'node_modules', 'ioredis'))})
+export class ThrottlerStorageService extends FluxGateThrottlerStorage {
+  constructor() {
+    super(${options})
+  }
+}
+`
+      writeFileSync(join(copy, 'src', 'throttler.service.ts'), storage)
+      for (const result of runJest(copy, config)) results.push({ ...result, title: `${name}: ${result.title}` })
+    }
+  } finally {
+    redis.kill()
+  }
+  return results
 }
 
 const replaced = {

@@ -20,6 +20,7 @@ import type {
 import type { RuleSet } from '../core/rule.js'
 import { defaultMaxConcurrentWaits, WaitingRoom } from '../core/waiting/waiting-room.js'
 import { StandaloneHandler } from '../handlers/standalone.js'
+import { warnOfUnknownOptions } from '../handlers/unknown-options.js'
 import { unknownRuleSet } from '../handlers/unknown-rule-set.js'
 import type { LoadedRules, ReloadResult } from '../rules/loaded-rules.js'
 import { chooseReload } from '../rules/reload/choose-reload.js'
@@ -161,6 +162,7 @@ export class Gate implements FluxGate {
   }
 
   async check(context: RequestContext, options?: CheckOptions): Promise<Decision> {
+    if (options !== undefined) warnOfUnknownOptions(options, this.warnings)
     return this.decide(context, options)
   }
 
@@ -181,6 +183,7 @@ export class Gate implements FluxGate {
     options?: Pick<CheckOptions, 'ruleSetId' | 'permits' | 'costs'>,
   ): Promise<void> {
     this.#assertOpen()
+    if (options !== undefined) warnOfUnknownOptions(options, this.warnings)
     await this.#handler.refund(context, options)
     const candidate = this.#candidates.of(options?.ruleSetId ?? this.defaultRuleSetId)
     if (candidate !== undefined) await refundCandidate(candidate, this.#store, context, options?.permits)

@@ -215,6 +215,7 @@ export class StandaloneHandler implements Handler {
     options: Pick<CheckOptions, 'ruleSetId' | 'permits' | 'costs'> = {},
   ): Promise<void> {
     const plan = this.#planOf(options.ruleSetId)
+    if (plan === undefined) this.#noRuleSet(options.ruleSetId)
     if (options.permits !== undefined) checkPermits(options.permits)
     const charges = plan === undefined ? [] : chargesOf(plan, context, options)
     if (charges instanceof MissingKey || charges.length === 0) return

@@ -94,6 +94,25 @@ describe('unknown fields and options', () => {
     expect(logged()).toHaveLength(1)
   })
 
+  it('of the options of a check or refund are one warning that names the option', async () => {
+    const { gate, logged } = await open({ rules: setOf('api') })
+    const context = { clientIp: '192.0.2.1', path: '/' }
+    await gate.check(context, { ruleSet: 'web' } as CheckOptions)
+    await gate.check(context, { permits: 1, peek: true })
+    for (let i = 0; i < 2; i++) await gate.refund(context, { permit: 3 } as CheckOptions)
+    expect(logged()).toEqual([
+      expect.stringContaining('The options of a check have the unknown field "ruleSet"; did you mean ruleSetId?'),
+      expect.stringContaining('The options of a check have the unknown field "permit"; did you mean permits?'),
+    ])
+    expect(gate.warnings.counts).toEqual({ FLUXGATE_ARGUMENT_INVALID: 3 })
+  })
+
+  it('of a refund without a rule set are a warning', async () => {
+    const { gate, logged } = await open({ rules: setOf('api') })
+    await gate.refund({ clientIp: '192.0.2.1', path: '/' }, { ruleSetId: 'apis' })
+    expect(logged()).toEqual([expect.stringContaining('FLUXGATE_RULE_SET_UNKNOWN Rule set "apis" does not exist')])
+  })
+
   it('of wait are an error', async () => {
     const limiter = createLimiter({ capacity: 1, window: '1s' })
     await expect(limiter.wait('a', { timeout: 5 } as WaitOptions)).rejects.toMatchObject({
