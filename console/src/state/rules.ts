@@ -15,6 +15,12 @@ export interface BandDocument {
   readonly [name: string]: unknown
 }
 
+export interface Ban {
+  readonly after?: number
+  readonly within?: string | number
+  readonly for?: string | number
+}
+
 export interface RuleDocument {
   readonly id: string
   readonly name?: string
@@ -36,6 +42,7 @@ export interface RuleDocument {
   readonly mode?: string
   readonly enforcePercent?: number
   readonly overrides?: boolean
+  readonly ban?: Ban
   readonly onMissingKey?: string
   readonly version?: number
   readonly updatedAt?: string

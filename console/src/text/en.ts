@@ -214,6 +214,8 @@ export const en = {
   week: 'week',
   month: 'month',
   year: 'year',
+  windowOne: '1 {unit}',
+  remarkBan: 'After {count} {count:rejection|rejections} within {within}, the key is banned for {time}.',
   remarkPermits: 'Each request costs {count} permits.',
   remarkWait: 'Requests over the limit wait for a refill.',
   remarkDisabled: 'The rule is disabled.',

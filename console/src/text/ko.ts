@@ -215,6 +215,8 @@ export const ko: Readonly<Record<keyof typeof en, string>> = {
   week: '주',
   month: '월',
   year: '년',
+  windowOne: '1{unit}',
+  remarkBan: '{within} 안에 {count}번 거부되면 키를 {time} 동안 차단합니다.',
   remarkPermits: '요청 하나에 {count}씩 차감합니다.',
   remarkWait: '한도를 넘은 요청은 보충을 기다립니다.',
   remarkDisabled: '이 규칙은 사용하지 않습니다.',

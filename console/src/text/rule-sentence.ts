@@ -69,11 +69,21 @@ function windowOf({ window, windowMs, windowSeconds, refillSeconds, calendar }: 
     (windowMs !== undefined ? `${windowMs}ms` : undefined) ??
     (windowSeconds !== undefined ? `${windowSeconds}s` : undefined) ??
     (refillSeconds !== undefined ? `${refillSeconds}s` : '?')
-  const [, count = '', unit = ''] = /^\s*([\d.]+)\s*([a-z]+)\s*$/i.exec(String(text)) ?? []
-  const name = unitNames[unit.toLowerCase()]
-  if (name === undefined) return String(text)
-  return Number(count) === 1 ? t(name) : t('windowCount', { count, unit: t(name) })
+  return windowText(String(text), false)
 }
+
+/** With `isCounted`, a single unit has its number too: `1 minute` instead of `minute`. */
+function windowText(text: string, isCounted: boolean): string {
+  const [, count = '', unit = ''] = /^\s*([\d.]+)\s*([a-z]+)\s*$/i.exec(text) ?? []
+  const name = unitNames[unit.toLowerCase()]
+  if (name === undefined) return text
+  if (Number(count) !== 1) return t('windowCount', { count, unit: t(name) })
+  return isCounted ? t('windowOne', { unit: t(name) }) : t(name)
+}
+
+/** `15m` → `15 minutes`. A number is in seconds. */
+const spanText = (span: string | number | undefined): string =>
+  windowText(typeof span === 'number' ? `${span}s` : (span ?? '?'), true)
 
 const calendarNames: Readonly<Record<string, 'day' | 'week' | 'month' | 'year'>> = {
   DAY: 'day',
@@ -96,10 +106,19 @@ const unitNames: Readonly<Record<string, 'millisecond' | 'second' | 'minute' | '
     ).flatMap(([name, spellings]) => [name, ...spellings.split(' ')].map((spelling) => [spelling, name])),
   )
 
-function remarksOf({ enabled = true, mode, enforcePercent = 100, onLimitExceed, permits = 1 }: RuleDocument): string[] {
+function remarksOf({
+  enabled = true,
+  mode,
+  enforcePercent = 100,
+  onLimitExceed,
+  permits = 1,
+  ban,
+}: RuleDocument): string[] {
   const remarks: string[] = []
   if (permits > 1) remarks.push(t('remarkPermits', { count: permits }))
   if (onLimitExceed === 'WAIT_FOR_REFILL') remarks.push(t('remarkWait'))
+  if (typeof ban?.after === 'number')
+    remarks.push(t('remarkBan', { count: whole(ban.after), within: spanText(ban.within), time: spanText(ban.for) }))
   if (!enabled) remarks.push(t('remarkDisabled'))
   else if (mode === 'SHADOW') remarks.push(t('remarkShadow'))
   else if (enforcePercent < 100) remarks.push(t('remarkPercent', { percent: enforcePercent }))

@@ -74,7 +74,7 @@ function optionsOf(current: { readonly current: ChartProps }, width: number, hei
     scales: { x: { time: !isRelative }, y: { range: (_, _min, max) => [0, Math.max(1, (max ?? 0) * 1.1)] } },
     axes: [
       { ...axis, size: 26, space: 90, values: (_, ticks) => ticks.map(time) },
-      { ...axis, size: 46, values: (_, ticks) => ticks.map(format) },
+      { ...axis, size: 54, values: (_, ticks) => ticks.map(format) },
     ],
     series: [
       { label: t('time'), value: (self, at) => shown(at ?? lastOf(self, 0), time) },

@@ -5,20 +5,23 @@ import { notFound } from './edit-request.js'
 const group = 'Operations'
 const page = 'index.html'
 
+const redirect = (path: string, name: string): Route =>
+  route({
+    method: 'GET',
+    path,
+    name,
+    summary: 'Redirect to the console.',
+    group,
+    access: 'PUBLIC',
+    responses: { 302: { description: 'Redirect to the console.', headers: { Location: 'Path of the console.' } } },
+    handle: () => ({ status: 302, headers: { Location: '/console' } }),
+  })
+
 /** The web console. Its files contain no data: the page requests data from the API, with the token that the user enters. */
 export function consoleRoutes({ console: files }: ApiParts): Route[] {
   const missing = () => notFound('The console has no such file.')
   return [
-    route({
-      method: 'GET',
-      path: '/',
-      name: 'home',
-      summary: 'Redirect to the console.',
-      group,
-      access: 'PUBLIC',
-      responses: { 302: { description: 'Redirect to the console.', headers: { Location: 'Path of the console.' } } },
-      handle: () => ({ status: 302, headers: { Location: '/console' } }),
-    }),
+    redirect('/', 'home'),
     route({
       method: 'GET',
       path: '/console',
@@ -36,6 +39,7 @@ export function consoleRoutes({ console: files }: ApiParts): Route[] {
       },
       signIn: ({ 'accept-encoding': encoding }) => files.reply(page, encoding, 401),
     }),
+    redirect('/console/', 'consoleFolder'),
     route({
       method: 'GET',
       path: '/console/:file*',

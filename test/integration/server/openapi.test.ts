@@ -360,7 +360,7 @@ describe('every response matches its description', () => {
       expectAsDescribed(operation, answer)
     }
     // Streams and redirects are tested elsewhere.
-    const seen = new Set([...asked.map(([name]) => name), 'events', 'home'])
+    const seen = new Set([...asked.map(([name]) => name), 'events', 'home', 'consoleFolder'])
     expect(operations.map(({ operationId }) => operationId).filter((name) => !seen.has(name))).toEqual([])
   })
 })

@@ -127,9 +127,9 @@ describe('/console', () => {
       expect((await ask('GET', path)).status, path).toBe(404)
   })
 
-  it('is the redirect target of /', async () => {
+  it.each(['/', '/console/'])('is the redirect target of %s', async (path) => {
     const { port } = await serverWith()
-    const replies = await raw(port, 'GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n')
+    const replies = await raw(port, `GET ${path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`)
     expect(replies).toMatch(/^HTTP\/1\.1 302 /)
     expect(replies).toContain('Location: /console')
   })

@@ -59,8 +59,11 @@ function Scopes({ value, onChange }: { readonly value: string; readonly onChange
   )
 }
 
-const milliseconds = (value: number): string =>
-  `${value < 10 ? value.toFixed(value < 1 ? 2 : 1) : Math.round(value)} ms`
+function milliseconds(value: number): string {
+  if (value >= 1_000) return `${Number((value / 1_000).toFixed(1))} s`
+  const digits = value === 0 || value >= 10 ? 0 : value < 1 ? 2 : 1
+  return `${value.toFixed(digits)} ms`
+}
 
 /** Leaves out the time before the first decision, so that a server that has just started does not show an empty chart. */
 function sinceFirst(points: Points): Points {
