@@ -15,6 +15,7 @@
  * @property {number} indexQueries queries of each kind
  * @property {{ seconds: number, warmUps: number, rounds: number }} http duration of a turn, and numbers of rounds
  * @property {import('./rule-sets/measure.mjs').Size} ruleSets
+ * @property {number} replayLines lines of each access log
  * @property {FaultsEffort} faults
  * @property {boolean} install whether other services may be downloaded and built
  *
@@ -49,6 +50,7 @@ export const full = {
   indexRecords: 1_000_000,
   indexQueries: 100,
   ruleSets: { rules: 12_000, manyRules: 100_000 },
+  replayLines: 1_000_000,
   faults: { runs: 2, processes: 8, busyLoops: 0, cuts: 2, cutSeconds: 2 },
   install: true,
 }
@@ -67,6 +69,7 @@ export const quick = {
   indexRecords: 3_000,
   indexQueries: 20,
   ruleSets: { rules: 50, manyRules: 200 },
+  replayLines: 10_000,
   faults: { runs: 1, processes: 2, busyLoops: 0, cuts: 1, cutSeconds: 0.4 },
   install: false,
 }

@@ -50,6 +50,7 @@ describe('npm run bench', () => {
       'Server',
       'Services',
       'Rule sets',
+      'Replay',
       'Faults',
       'Targets',
     ])
@@ -58,7 +59,7 @@ describe('npm run bench', () => {
     const targets = [...stdout.matchAll(/^\| (.+) \| +(?:met|not met) \|$/gm)].filter(
       ([, line]) => !line?.includes('envoy'),
     )
-    expect(targets).toHaveLength(65)
+    expect(targets).toHaveLength(69)
     expect(readResults()).toBe(before)
   }, 900_000)
 

@@ -18,5 +18,6 @@ export const sections = {
   server: async () => (await import('./server.mjs')).overServers,
   services: async () => (await import('./services.mjs')).overServices,
   'rule-sets': async () => (await import('./rule-sets.mjs')).overRuleSets,
+  replay: async () => (await import('./replay.mjs')).replay,
   faults: async () => (await import('./faults.mjs')).faults,
 }

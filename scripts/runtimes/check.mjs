@@ -46,7 +46,7 @@ const runtimes = [
   },
 ]
 
-/** Installs a runtime. Returns its command, or the reason why there is none. */
+/** Installs a runtime. Returns its command, or the reason why it is missing. */
 function install(/** @type {Runtime} */ { name, from, file, args }) {
   const directory = join(folder, name)
   const program = join(directory, 'node_modules', name, file)

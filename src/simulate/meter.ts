@@ -1,5 +1,7 @@
 import { ticksPerMs } from '../core/clock.js'
+import { EventHeap } from './event-heap.js'
 import { RecentCount } from './recent-count.js'
+import { RequestsInProgress } from './requests-in-progress.js'
 import { TimeSeries } from './time-series.js'
 
 /** The number of requests by outcome, and statistics of their releases and delays. */
@@ -21,13 +23,23 @@ export interface Totals {
   /** The mean over all allowed requests. */
   readonly meanDelayMs: number
   readonly maxDelayMs: number
+  /** The maximum of requests that were in progress at the same time, or null if their durations are unknown. */
+  readonly mostInProgress: number | null
+}
+
+/** A request that was allowed, and is released at the tick `at`. */
+interface Release {
+  readonly at: number
+  readonly duration: number | undefined
 }
 
 /** Records the outcomes of one limiter. Arrivals must be reported in order of time. */
 export class Meter {
   readonly series: TimeSeries
   readonly #recent: RecentCount
-  readonly #pending = new PendingReleases()
+  readonly #inProgress = new RequestsInProgress()
+  readonly #limitsProgress: boolean
+  readonly #pending = new EventHeap<Release>()
   #offered = 0
   #rejected = 0
   #delayed = 0
@@ -37,11 +49,16 @@ export class Meter {
   #smallestGap = Number.POSITIVE_INFINITY
   #longestGap = Number.NEGATIVE_INFINITY
   #releasedAt: number | undefined
+  #hasDurations = false
   #carriedTo: number
 
-  /** `startAt` and `window` are in ticks. */
-  constructor(startAt: number, window: number) {
+  /**
+   * `startAt` and `window` are in ticks. With `limitsProgress`, the peaks of the series are those of requests in progress instead
+   * of releases in a window.
+   */
+  constructor(startAt: number, window: number, limitsProgress = false) {
     this.series = new TimeSeries(startAt)
+    this.#limitsProgress = limitsProgress
     this.#recent = new RecentCount(window)
     this.#carriedTo = startAt
   }
@@ -54,7 +71,8 @@ export class Meter {
     this.#rejected += 1
   }
 
-  allowed(at: number, delay: number): void {
+  /** `duration` is how long the request is in progress after its release, if that is known. */
+  allowed(at: number, delay: number, duration?: number): void {
     const bucket = this.series.at(at)
     bucket.offered += 1
     bucket.allowed += 1
@@ -67,8 +85,8 @@ export class Meter {
     }
     this.#releaseUntil(at)
     // Rounded to whole ticks, because fractions such as a third of a window are not exact.
-    if (delay > 0) this.#pending.add(Math.round(at + delay))
-    else this.#release(at)
+    if (delay > 0) this.#pending.add({ at: Math.round(at + delay), duration })
+    else this.#release(at, duration)
   }
 
   /** Advances the time to `until` without further arrivals. */
@@ -90,15 +108,17 @@ export class Meter {
       longestGapMs: Number.isFinite(this.#longestGap) ? this.#longestGap / ticksPerMs : null,
       meanDelayMs: allowed === 0 ? 0 : Math.round(this.#delaySum / allowed) / ticksPerMs,
       maxDelayMs: Math.round(this.#delayMax) / ticksPerMs,
+      mostInProgress: this.#hasDurations ? this.#inProgress.most : null,
     }
   }
 
+  /** With several rules, a request with a short delay can overtake one with a long delay. */
   #releaseUntil(until: number): void {
-    for (let at = this.#pending.takeUntil(until); at !== undefined; at = this.#pending.takeUntil(until))
-      this.#release(at)
+    for (let next = this.#pending.takeUntil(until); next !== undefined; next = this.#pending.takeUntil(until))
+      this.#release(next.at, next.duration)
   }
 
-  #release(at: number): void {
+  #release(at: number, duration: number | undefined): void {
     if (this.#releasedAt !== undefined) {
       this.#smallestGap = Math.min(this.#smallestGap, at - this.#releasedAt)
       this.#longestGap = Math.max(this.#longestGap, at - this.#releasedAt)
@@ -108,48 +128,23 @@ export class Meter {
     this.#carry(at)
     bucket.released += 1
     const count = this.#recent.add(at)
-    bucket.peak = Math.max(bucket.peak, count)
     this.#peak = Math.max(this.#peak, count)
+    if (duration !== undefined) {
+      this.#hasDurations = true
+      this.#inProgress.start(at, duration)
+    }
+    bucket.peak = Math.max(bucket.peak, this.#limitsProgress ? this.#inProgress.countAt(at) : count)
   }
 
-  /** Sets the peak of buckets without releases to the number of requests that are still in the window at their start. */
+  /** Sets the peak of buckets without releases to the number of requests that still count at their start. */
   #carry(until: number): void {
     const width = this.series.width
     const next = (Math.floor(this.#carriedTo / width) + 1) * width
     for (let edge = next; edge <= until; edge += width) {
-      const held = this.#recent.countAt(edge)
+      const held = this.#limitsProgress ? this.#inProgress.countAt(edge) : this.#recent.countAt(edge)
       const bucket = this.series.at(edge)
       bucket.peak = Math.max(bucket.peak, held)
     }
     this.#carriedTo = Math.max(this.#carriedTo, until)
-  }
-}
-
-/**
- * Future release times, the earliest first. They arrive in order for a single queue. With several rules, a request with a
- * short delay can overtake one with a long delay.
- */
-class PendingReleases {
-  #times: number[] = []
-  #head = 0
-
-  add(at: number): void {
-    let index = this.#times.length
-    while (index > this.#head && (this.#times[index - 1] as number) > at) index -= 1
-    if (index === this.#times.length) this.#times.push(at)
-    else this.#times.splice(index, 0, at)
-  }
-
-  /** Removes and returns the earliest time if it is not after `until`. */
-  takeUntil(until: number): number | undefined {
-    const next = this.#times[this.#head]
-    if (next === undefined || next > until) return undefined
-    this.#head += 1
-    // Frees the removed times in batches, so that the rest is not moved on every call.
-    if (this.#head > 1_024 && this.#head * 2 > this.#times.length) {
-      this.#times = this.#times.slice(this.#head)
-      this.#head = 0
-    }
-    return next
   }
 }

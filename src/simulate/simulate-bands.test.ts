@@ -102,4 +102,38 @@ describe('simulateBands', () => {
       maxDelayMs: 0,
     })
   })
+
+  it('limits requests in progress under CONCURRENCY, and counts them under all algorithms', async () => {
+    // Ten requests per second of 500 ms each: five in progress.
+    const arrivals = () => uniform(10, { from: 0, until: 10 * second })
+    const options = { window: second, serviceTime: () => second / 2 }
+    const concurrency = { ...band('CONCURRENCY', 3), windowTicks: 366 * 86_400 * second }
+    const { offered, runs } = await simulateBands([band('TOKEN_BUCKET'), concurrency], arrivals(), options)
+    expect(offered).toMatchObject({ offered: 100, mostInProgress: 5 })
+    expect(runs[0]).toMatchObject({ rejected: 0, mostInProgress: 5 })
+    // Three requests are allowed in every 500 ms, in which five arrive.
+    expect(runs[1]).toMatchObject({ allowed: 60, rejected: 40, mostInProgress: 3, mostInAnyWindow: 6 })
+    expect(Math.max(...(runs[1]?.buckets ?? []).map(({ peak }) => peak))).toBe(3)
+  })
+
+  it('agrees with a model of a server with ten slots and random service times', async () => {
+    const random = seededRandom(3)
+    const arrivals = Array.from(poisson(100, { from: 0, until: 60 * second }, random), ({ at }) => ({
+      at,
+      duration: 1 + Math.floor(200_000 * random()),
+    }))
+    let ends: number[] = []
+    let allowed = 0
+    for (const { at, duration } of arrivals) {
+      ends = ends.filter((end) => end > at)
+      if (ends.length < 10) {
+        ends.push(at + duration)
+        allowed += 1
+      }
+    }
+    const concurrency = { ...band('CONCURRENCY', 10), windowTicks: 366 * 86_400 * second }
+    const { runs } = await simulateBands([concurrency], arrivals)
+    expect(runs[0]).toMatchObject({ allowed, rejected: arrivals.length - allowed, mostInProgress: 10 })
+    expect(allowed).toBeLessThan(arrivals.length)
+  })
 })

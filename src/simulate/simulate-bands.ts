@@ -4,10 +4,13 @@
  */
 import { createBuckets, Rows } from '../algorithms/index.js'
 import { newStep } from '../core/algorithm.js'
+import { algorithmTraits } from '../core/algorithm-traits.js'
 import { ticksPerMs } from '../core/clock.js'
 import type { Band } from '../core/rule.js'
 import type { Arrivals } from './arrival.js'
+import { EventHeap } from './event-heap.js'
 import { Meter, type Totals } from './meter.js'
+import type { ServiceTime } from './service-time.js'
 import type { TimeBucket } from './time-series.js'
 
 export interface Run extends Totals {
@@ -28,29 +31,37 @@ export interface Simulation {
   readonly runs: readonly BandRun[]
 }
 
-/** The start and end of the simulated time in ticks. Default: the first and the last arrival. */
-export interface SimulatedSpan {
-  readonly startAt?: number
-  readonly until?: number
+export interface SimulationOptions {
+  /** The start of the simulated time in ticks. Default: the first arrival. */
+  readonly startAt?: number | undefined
+  /** The end of the simulated time in ticks. Default: the last arrival. */
+  readonly until?: number | undefined
+  /** The durations of arrivals that have none. Without it, nothing is known about the requests in progress. */
+  readonly serviceTime?: ServiceTime | undefined
+}
+
+export interface BandOptions extends SimulationOptions {
+  /** The window of the peaks of CONCURRENCY bands, which have none, in ticks. Default: that of the other bands. */
+  readonly window?: number | undefined
 }
 
 export async function simulateBands(
   bands: readonly Band[],
   arrivals: Arrivals,
-  span: SimulatedSpan = {},
+  options: BandOptions = {},
 ): Promise<Simulation> {
-  const window = Math.max(...bands.map((band) => band.windowTicks))
+  const window = options.window ?? Math.max(...bands.map((band) => band.windowTicks))
   let meters: { offered: Meter; limiters: Limiter[] } | undefined
-  let last = span.startAt ?? 0
-  for await (const { at } of arrivals) {
-    meters ??= createMeters(bands, span.startAt ?? at, window)
+  let last = options.startAt ?? 0
+  for await (const { at, duration = options.serviceTime?.() } of arrivals) {
+    meters ??= createMeters(bands, options.startAt ?? at, window)
     last = at
-    meters.offered.allowed(at, 0)
-    for (const limiter of meters.limiters) limiter.arrive(at)
+    meters.offered.allowed(at, 0, duration)
+    for (const limiter of meters.limiters) limiter.arrive(at, duration)
   }
   const { offered, limiters } = meters ?? createMeters(bands, last, window)
   const all = [offered, ...limiters.map((limiter) => limiter.meter)]
-  const bucketMs = finish(all, Math.max(last, (span.until ?? 0) - 1))
+  const bucketMs = finish(all, Math.max(last, (options.until ?? 0) - 1))
   const runs = limiters.map(({ band, meter }) => ({ band, ...runOf(meter) }))
   return {
     startAtMs: offered.series.startAt / ticksPerMs,
@@ -77,11 +88,15 @@ export const runOf = (meter: Meter): Run => ({ ...meter.totals(), buckets: meter
 interface Limiter {
   readonly band: Band
   readonly meter: Meter
-  arrive(at: number): void
+  arrive(at: number, duration: number | undefined): void
 }
 
 function createMeters(bands: readonly Band[], startAt: number, window: number) {
-  const limiters = bands.map((band) => createLimiter(band, new Meter(startAt, band.windowTicks)))
+  const limiters = bands.map((band) =>
+    algorithmTraits[band.algorithm].takesHolds
+      ? createConcurrencyLimiter(band, new Meter(startAt, window, true))
+      : createLimiter(band, new Meter(startAt, band.windowTicks)),
+  )
   return { offered: new Meter(startAt, window), limiters }
 }
 
@@ -92,11 +107,36 @@ function createLimiter(band: Band, meter: Meter): Limiter {
   return {
     band,
     meter,
-    arrive(at) {
+    arrive(at, duration) {
       buckets.step(0, band, 1, at, 0, step)
       if (step.changes) buckets.write(0, step.next)
-      if (step.allowed) meter.allowed(at, step.delay)
+      if (step.allowed) meter.allowed(at, step.delay, duration)
       else meter.rejected(at)
+    },
+  }
+}
+
+/** A limiter of requests in progress. Requests are released when they end, and are renewed for as long as they take. */
+function createConcurrencyLimiter(band: Band, meter: Meter): Limiter {
+  const buckets = createBuckets(band, new Rows())
+  const step = newStep()
+  const held = new EventHeap<{ readonly at: number; readonly id: number }>()
+  let arrivals = 0
+  return {
+    band,
+    meter,
+    arrive(at, duration = 0) {
+      for (let ended = held.takeUntil(at); ended !== undefined; ended = held.takeUntil(at))
+        buckets.release?.(0, { high: 0, low: ended.id }, ended.at)
+      const id = ++arrivals
+      buckets.step(0, band, 1, at, 0, step)
+      if (!step.allowed) {
+        meter.rejected(at)
+        return
+      }
+      buckets.write(0, step.next, { high: 0, low: id })
+      held.add({ at: at + duration, id })
+      meter.allowed(at, 0, duration)
     },
   }
 }

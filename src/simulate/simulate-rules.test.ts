@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { unmeteredDecision } from '../core/decision/unmetered-decision.js'
 import type { BandDecision, Decision } from '../core/decision.js'
+import type { Arrival } from './arrival.js'
 import { simulateRules } from './simulate-rules.js'
 import { virtualClock } from './virtual-clock.js'
 
@@ -22,6 +23,9 @@ const decision = (bands: readonly BandDecision[], delayMs = 0): Decision => {
   return { ...unmeteredDecision(allowed, allowed ? 'ALLOWED' : 'LIMITED', 0, { ruleId: 'a' }), bands, delayMs }
 }
 
+/** Rules that decide one arrival after the other as given. */
+const decidedAs = (answers: Decision[]) => ({ clock: virtualClock(), decide: () => answers.shift() as Decision })
+
 const at = (...ms: number[]) => ms.map((one) => ({ at: one * 1000 }))
 
 describe('simulateRules', () => {
@@ -32,11 +36,11 @@ describe('simulateRules', () => {
       decision([bandOf('a', false), bandOf('b', false)]),
       decision([bandOf('a', true), bandOf('s', false, true)]),
     ]
-    const { rules, total, withoutRule } = await simulateRules(() => answers.shift() as Decision, at(0, 1, 2, 3))
+    const { rules, total, withoutRule } = await simulateRules(decidedAs(answers), at(0, 1, 2, 3))
     expect(rules).toEqual([
-      { ruleId: 'a', applied: 4, allowed: 2, rejected: 2, shadowRejected: 0 },
-      { ruleId: 'b', applied: 3, allowed: 1, rejected: 1, shadowRejected: 0 },
-      { ruleId: 's', applied: 1, allowed: 1, rejected: 0, shadowRejected: 1 },
+      { ruleId: 'a', applied: 4, allowed: 2, rejected: 2, banned: 0, shadowRejected: 0 },
+      { ruleId: 'b', applied: 3, allowed: 1, rejected: 1, banned: 0, shadowRejected: 0 },
+      { ruleId: 's', applied: 1, allowed: 1, rejected: 0, banned: 0, shadowRejected: 1 },
     ])
     expect(total).toMatchObject({ offered: 4, allowed: 2, rejected: 2 })
     expect(withoutRule).toBe(0)
@@ -44,8 +48,8 @@ describe('simulateRules', () => {
 
   it('counts rejections without a bucket and requests without a rule', async () => {
     const answers = [unmeteredDecision(false, 'MISSING_KEY', 0, { ruleId: 'a' }), unmeteredDecision(true, 'NO_RULE', 0)]
-    const { rules, withoutRule } = await simulateRules(() => answers.shift() as Decision, at(0, 1))
-    expect(rules).toEqual([{ ruleId: 'a', applied: 1, allowed: 0, rejected: 1, shadowRejected: 0 }])
+    const { rules, withoutRule } = await simulateRules(decidedAs(answers), at(0, 1))
+    expect(rules).toEqual([{ ruleId: 'a', applied: 1, allowed: 0, rejected: 1, banned: 0, shadowRejected: 0 }])
     expect(withoutRule).toBe(1)
   })
 
@@ -55,21 +59,46 @@ describe('simulateRules', () => {
       decision([bandOf('b', true)], 0),
       decision([bandOf('b', true)], 100),
     ]
-    const { total } = await simulateRules(() => answers.shift() as Decision, at(0, 10, 20))
+    const { total } = await simulateRules(decidedAs(answers), at(0, 10, 20))
     expect(total).toMatchObject({ smallestGapMs: 110, longestGapMs: 380, maxDelayMs: 500, mostInAnyWindow: 3 })
   })
 
-  it('passes the time of each request to the decision', async () => {
+  it('counts rejections during a ban', async () => {
+    const banned = { ...decision([bandOf('a', false)]), reason: 'BANNED' as const }
+    const { rules } = await simulateRules(decidedAs([decision([bandOf('a', false)]), banned]), at(0, 1))
+    expect(rules).toEqual([{ ruleId: 'a', applied: 2, allowed: 0, rejected: 2, banned: 1, shadowRejected: 0 }])
+  })
+
+  it('moves the clock to the time of each arrival before it is decided', async () => {
+    const clock = virtualClock()
     const seen: unknown[] = []
-    const decide = (context: object, tick: number): Decision => {
-      seen.push([context, tick])
+    const decide = (arrival: Arrival): Decision => {
+      seen.push([arrival.context, clock.now()])
       return unmeteredDecision(true, 'NO_RULE', 0)
     }
-    await simulateRules(decide, [{ at: 5, context: { clientIp: '10.0.0.1' } }, { at: 9 }])
+    await simulateRules({ clock, decide }, [{ at: 5, context: { clientIp: '10.0.0.1' } }, { at: 9 }])
     expect(seen).toEqual([
-      [{ clientIp: '10.0.0.1' }, 5],
-      [{}, 9],
+      [{ clientIp: '10.0.0.1' }, 0.005],
+      [undefined, 0.009],
     ])
+  })
+
+  it('counts requests in progress, from their release to their end', async () => {
+    const answers = [decision([bandOf('a', true)], 500), decision([bandOf('a', true)]), decision([bandOf('a', true)])]
+    const arrivals = [0, 10, 20].map((ms) => ({ at: ms * 1000, duration: 100_000 }))
+    expect((await simulateRules(decidedAs(answers), arrivals)).total.mostInProgress).toBe(2)
+    const rest = [decision([bandOf('a', true)]), decision([bandOf('a', true)])]
+    const { total } = await simulateRules(decidedAs(rest), at(0, 50), { serviceTime: () => 50_000 })
+    expect(total.mostInProgress).toBe(1)
+    expect((await simulateRules(decidedAs([decision([])]), at(0))).total.mostInProgress).toBeNull()
+  })
+
+  it('reports an error of a decision that waits, and a decision that never comes', async () => {
+    const clock = virtualClock()
+    const failing = { clock, decide: () => Promise.reject(new Error('broken')) }
+    await expect(simulateRules(failing, at(0))).rejects.toThrow('broken')
+    const endless = { clock, decide: () => new Promise<Decision>(() => {}) }
+    await expect(simulateRules(endless, at(0))).rejects.toThrow('waits for a decision forever')
   })
 })
 

@@ -1,110 +1,35 @@
 /** Runs a rule set over requests and reports which of them it rejects, by rule. */
-import { ticksPerMs } from '../core/clock.js'
 import type { Decision } from '../core/decision.js'
-import type { RequestContext } from '../core/request-context.js'
-import type { Arrivals } from './arrival.js'
-import { Meter } from './meter.js'
-import { finish, type Run, runOf, type SimulatedSpan } from './simulate-bands.js'
+import type { Arrival, Arrivals } from './arrival.js'
+import { HeldRequests, type SimulatedHolds } from './held-requests.js'
+import { RulesMeter, type RulesSimulation } from './rules-meter.js'
+import type { SimulationOptions } from './simulate-bands.js'
 
-/** Decides about one request at the tick `at` of the virtual clock. */
-export type Decide = (context: RequestContext, at: number) => Decision | Promise<Decision>
-
-export interface RuleRun {
-  readonly ruleId: string
-  /** The number of requests that the rule applied to. */
-  readonly applied: number
-  /** The number of these requests that were allowed. */
-  readonly allowed: number
-  /** The number of these requests that this rule rejected. Another rule may have rejected them too. */
-  readonly rejected: number
-  /** The number of rejections by a rule in SHADOW mode, which have no effect. */
-  readonly shadowRejected: number
+/** A gate or handler that decides on the virtual clock. */
+export interface SimulatedRules extends SimulatedHolds {
+  /** Decides about an arrival, whose time is the time of the clock. */
+  decide(arrival: Arrival): Decision | Promise<Decision>
 }
-
-export interface RulesSimulation {
-  readonly startAtMs: number
-  readonly bucketMs: number
-  /** The window of the peaks: one second, because rules have different windows. */
-  readonly windowMs: number
-  readonly total: Run
-  readonly rules: readonly RuleRun[]
-  /** The number of requests that no rule applied to. */
-  readonly withoutRule: number
-}
-
-type Tally = { -readonly [field in keyof RuleRun]: RuleRun[field] }
-
-const peakWindow = 1_000 * ticksPerMs
 
 export async function simulateRules(
-  decide: Decide,
+  rules: SimulatedRules,
   arrivals: Arrivals,
-  span: SimulatedSpan = {},
+  options: SimulationOptions = {},
 ): Promise<RulesSimulation> {
-  const meter = new RulesMeter(span)
-  for await (const { at, context = {} } of arrivals) meter.record(at, await decide(context, at))
-  return meter.result()
-}
-
-/** Counts the decisions of one rule set, by rule. */
-export class RulesMeter {
-  readonly #span: SimulatedSpan
-  readonly #tallies = new Map<string, Tally>()
-  #meter: Meter | undefined
-  #last: number
-  #withoutRule = 0
-
-  constructor(span: SimulatedSpan = {}) {
-    this.#span = span
-    this.#last = span.startAt ?? 0
-  }
-
-  /** Records the decision about a request at the tick `at`, in order of time. */
-  record(at: number, decision: Decision): void {
-    this.#meter ??= new Meter(this.#span.startAt ?? at, peakWindow)
-    this.#last = at
-    if (decision.allowed) this.#meter.allowed(at, decision.delayMs * ticksPerMs)
-    else this.#meter.rejected(at)
-    if (decision.ruleId === null && decision.bands.length === 0) this.#withoutRule += 1
-    else count(this.#tallies, decision)
-  }
-
-  result(): RulesSimulation {
-    const meter = this.#meter ?? new Meter(this.#last, peakWindow)
-    const bucketMs = finish([meter], Math.max(this.#last, (this.#span.until ?? 0) - 1))
-    return {
-      startAtMs: meter.series.startAt / ticksPerMs,
-      bucketMs,
-      windowMs: peakWindow / ticksPerMs,
-      total: runOf(meter),
-      rules: [...this.#tallies.values()].sort((a, b) => b.rejected - a.rejected || b.applied - a.applied),
-      withoutRule: this.#withoutRule,
+  const meter = new RulesMeter(options)
+  const held = new HeldRequests(rules)
+  for await (const arrival of arrivals) {
+    const { at, duration = options.serviceTime?.() } = arrival
+    if (held.waiting > 0) await held.advanceTo(at)
+    else held.moveTo(at)
+    const record = (decision: Decision, waited: number): void => {
+      meter.record(at, decision, waited, duration)
+      held.start(decision, duration ?? 0)
     }
+    const deciding = rules.decide(arrival)
+    if (deciding instanceof Promise) await held.wait(deciding, at, record)
+    else record(deciding, 0)
   }
-}
-
-function count(tallies: Map<string, Tally>, decision: Decision): void {
-  const bands = decision.bands
-  for (const ruleId of new Set(bands.map((band) => band.ruleId))) {
-    const rejecting = bands.find((band) => band.ruleId === ruleId && !band.allowed)
-    const tally = tallyOf(tallies, ruleId)
-    tally.applied += 1
-    if (decision.allowed) tally.allowed += 1
-    if (rejecting?.shadow) tally.shadowRejected += 1
-    else if (rejecting) tally.rejected += 1
-  }
-  // A decision without a bucket has no bands, only the deciding rule.
-  if (bands.length > 0 || decision.ruleId === null) return
-  const tally = tallyOf(tallies, decision.ruleId)
-  tally.applied += 1
-  if (decision.allowed) tally.allowed += 1
-  else tally.rejected += 1
-}
-
-function tallyOf(tallies: Map<string, Tally>, ruleId: string): Tally {
-  const known = tallies.get(ruleId)
-  if (known) return known
-  const fresh = { ruleId, applied: 0, allowed: 0, rejected: 0, shadowRejected: 0 }
-  tallies.set(ruleId, fresh)
-  return fresh
+  await held.finish()
+  return meter.result()
 }

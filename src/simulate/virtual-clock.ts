@@ -3,6 +3,8 @@ import { type Clock, ticksPerMs } from '../core/clock.js'
 export interface VirtualClock extends Clock {
   /** Advances to this tick and fires due timers in order. Never goes back. */
   moveTo(tick: number): void
+  /** The tick of the next timer; undefined without timers. */
+  readonly nextAt: number | undefined
 }
 
 interface Timer {
@@ -17,6 +19,9 @@ export function virtualClock(): VirtualClock {
   let timers: Timer[] = []
   return {
     now: () => now / ticksPerMs,
+    get nextAt() {
+      return timers[0]?.at
+    },
     moveTo(tick) {
       while (timers[0] !== undefined && timers[0].at <= tick) {
         const { at, wake } = timers.shift() as Timer

@@ -3,6 +3,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { sharedRedis } from '../servers/shared-redis.js'
 import { commandLine, root } from './command-line.js'
 
 const { file, fluxgate, shell, remove } = commandLine()
@@ -82,6 +83,15 @@ describe('fluxgate', () => {
     [['simulate', '--rate', '5', '--burst', '3'], '--burst, --every and --spread apply to burst traffic'],
     [['simulate', '--traffic', 'burst', '--rate', '5'], '--rate applies to uniform and poisson traffic'],
     [['simulate', '--rule-set', 'api'], '--rule-set needs --rules'],
+    [
+      ['simulate', '--algorithm', 'concurrency'],
+      'CONCURRENCY limits requests in progress, and the traffic has no durat',
+    ],
+    [['simulate', '--from', 'access.log', '--algorithm', 'concurrency'], 'CONCURRENCY limits requests in progress'],
+    [['simulate', '--cost', 'tokens=5'], '--permits, --cost and --cost-field need --rules <file>.'],
+    [['simulate', '--duration-field', 'took=ms'], '--duration-field and --cost-field need --from <file>.'],
+    [['simulate', '--from', 'access.log', '--duration-field', 'took=hours'], 'Units: ns, us, ms, s.'],
+    [['simulate', '--start-at', 'noon'], 'It must be a date, or a date and time'],
     [['simulate', '--rules', 'rules.yaml', '--from', 'access.log', '--capacity', '5'], 'cannot be used with'],
   ])('rejects invalid usage %j with status 2 and a message on standard error', (args, message) => {
     const { status, stdout, stderr } = fluxgate(args)
@@ -140,6 +150,21 @@ describe('fluxgate check', () => {
     const impossible = fluxgate([...login, '--permits', '3'])
     expect(impossible.status).toBe(1)
     expect(JSON.parse(impossible.stdout)).toMatchObject({ reason: 'IMPOSSIBLE', retryAfterMs: null })
+  })
+
+  it('releases the slots of requests in progress before it exits, unless they are held', () => {
+    const slots =
+      '{"id":"s","rules":[{"id":"slots","algorithm":"CONCURRENCY","bands":[{"capacity":1,"maxHold":"1h"}]}]}'
+    writeFileSync(file('slots.json'), slots)
+    const { uri } = sharedRedis()
+    const settings = { rules: { path: 'slots.json' }, store: { uri, prefix: `check-${process.pid}` } }
+    writeFileSync(file('slots.yaml'), JSON.stringify(settings))
+    const check = (...args: string[]) => fluxgate(['check', '--config', 'slots.yaml', '--ip', '203.0.113.9', ...args])
+    // Repeated requests are in progress at the same time.
+    expect(JSON.parse(check('--repeat', '2', '--json').stdout)).toMatchObject([{ allowed: true }, { allowed: false }])
+    expect(check().status).toBe(0)
+    expect(JSON.parse(check('--hold').stdout)).toMatchObject({ allowed: true, holdId: expect.any(String) })
+    expect(check().status).toBe(1)
   })
 
   it('uses the rules and the default rule set of a configuration', () => {
@@ -328,7 +353,7 @@ describe('fluxgate simulate', () => {
     writeFileSync(file('bad.log'), log)
     writeFileSync(file('bad.log.gz'), gzipSync(log))
     const options = ['--algorithm', 'fixed-window', '--capacity', '1', '--window', '2s']
-    const recording = { format: 'access log', lines: 5, badLines: 1, badLineNumbers: [5], moved: 0 }
+    const recording = { format: 'access log', lines: 5, badLines: 1, badLineNumbers: [5], withDuration: 0, moved: 0 }
     for (const name of ['bad.log', 'bad.log.gz']) {
       const { runs, ...document } = simulate('--from', name, ...options)
       expect(document).toMatchObject({ traffic: name, recording, startAtMs: Date.UTC(2026, 0, 31, 12) })
@@ -354,8 +379,8 @@ describe('fluxgate simulate', () => {
       withoutRule,
     } = simulate('--from', 'access.log', '--rules', 'rules.yaml') as never as Record<string, unknown>
     expect(perRule).toEqual([
-      { ruleId: 'login', applied: 4, allowed: 2, rejected: 2, shadowRejected: 0 },
-      { ruleId: 'per-address', applied: 4, allowed: 2, rejected: 0, shadowRejected: 0 },
+      { ruleId: 'login', applied: 4, allowed: 2, rejected: 2, banned: 0, shadowRejected: 0 },
+      { ruleId: 'per-address', applied: 4, allowed: 2, rejected: 0, banned: 0, shadowRejected: 0 },
     ])
     expect(total).toMatchObject({ offered: 4, allowed: 2, rejected: 2 })
     expect(withoutRule).toBe(0)
@@ -371,8 +396,8 @@ describe('fluxgate simulate', () => {
     expect(document.traffic).toBe('bursts of 4 over 12s, every 2m from 54s')
     expect(total).toMatchObject({ offered: 12, allowed: 6, rejected: 6 })
     expect(perRule).toEqual([
-      { ruleId: 'login', applied: 12, allowed: 6, rejected: 6, shadowRejected: 0 },
-      { ruleId: 'per-address', applied: 12, allowed: 6, rejected: 0, shadowRejected: 0 },
+      { ruleId: 'login', applied: 12, allowed: 6, rejected: 6, banned: 0, shadowRejected: 0 },
+      { ruleId: 'per-address', applied: 12, allowed: 6, rejected: 0, banned: 0, shadowRejected: 0 },
     ])
     const poisson = simulate(...login, '--traffic', 'poisson', '--rate', '1', '--duration', '1h', '--seed', '3')
     expect(poisson).toMatchObject({ traffic: 'poisson 1/s, seed 3', total: { allowed: 121 } })

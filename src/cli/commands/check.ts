@@ -1,10 +1,10 @@
-import { Command, InvalidArgumentError, Option } from 'commander'
+import { Command, Option } from 'commander'
 import type { Decision } from '../../core/decision.js'
 import { omitUndefined } from '../../core/omit-undefined.js'
 import type { Costs } from '../../core/rule.js'
 import { exitStatus } from '../exit-status.js'
 import { withLocalGate } from '../local-gate.js'
-import { wholeNumber } from '../options/option-values.js'
+import { costs, wholeNumber } from '../options/option-values.js'
 import { contextOf, type RequestOptions, withRequestOptions } from '../options/request-options.js'
 import { configOption, ruleSetOption } from '../options/shared-options.js'
 import { printJson } from '../output/output.js'
@@ -18,6 +18,7 @@ interface CheckCommandOptions extends RequestOptions {
   readonly permits?: number
   readonly cost?: Costs
   readonly peek?: true
+  readonly hold?: true
   readonly repeat?: number
   readonly json?: true
 }
@@ -53,20 +54,14 @@ export function checkCommand(): Command {
   return withRequestOptions(command)
     .addOption(new Option('--permits <n>', 'permits to request (default: 1)').argParser(wholeNumber(0, 1e9)))
     .addOption(
-      new Option('--cost <name=amount>', 'a further cost, such as tokens=1200; may be repeated').argParser(addCost),
+      new Option('--cost <name=amount>', 'a further cost, such as tokens=1200; may be repeated').argParser(costs),
     )
     .option('--peek', 'decide without charging')
+    .option('--hold', 'keep the slots of CONCURRENCY rules until maxHold (default: release them before exiting)')
     .addOption(new Option('--repeat <n>', 'decide n times and print the last decision').argParser(wholeNumber(1, 1e6)))
     .option('--json', 'with --repeat, print all decisions as a list')
     .addHelpText('after', examples)
     .action(check)
-}
-
-/** Adds an amount such as `tokens=1200` to the costs before it. */
-function addCost(text: string, before: Costs = {}): Costs {
-  const [, name = '', amount = ''] = /^([A-Za-z0-9._:-]{1,128})=(\d{1,10})$/.exec(text) ?? []
-  if (name === '') throw new InvalidArgumentError('It must be a name and an integer, such as tokens=1200.')
-  return { ...before, [name]: Number(amount) }
 }
 
 async function check(options: CheckCommandOptions): Promise<void> {
@@ -78,11 +73,13 @@ async function check(options: CheckCommandOptions): Promise<void> {
 
 function decideLocally(options: CheckCommandOptions): Promise<Decision[]> {
   const { permits, cost: costs, peek } = options
-  return withLocalGate(options, async (gate, ruleSetId) => {
-    const decisions: Decision[] = []
-    for (let i = 0; i < (options.repeat ?? 1); i++)
-      decisions.push(await gate.check(contextOf(options), { ruleSetId, permits, costs, peek }))
-    return decisions
+  return withLocalGate(options, (gate, ruleSetId) => {
+    const context = contextOf(options)
+    return decideAll(
+      options,
+      () => gate.check(context, { ruleSetId, permits, costs, peek, waitForSlot: false }),
+      (holdId) => gate.release(holdId),
+    )
   })
 }
 
@@ -90,8 +87,24 @@ async function askServer(options: CheckCommandOptions, url: string): Promise<Dec
   const client = serverClient(url, ['FLUXGATE_CHECK_TOKEN', 'FLUXGATE_ADMIN_TOKEN'])
   const { ruleSet: ruleSetId, permits, cost: costs, peek } = options
   const body = { ...contextOf(options), ...omitUndefined({ ruleSetId, permits, costs, peek }) }
+  return decideAll(
+    options,
+    async () => (await client.request('POST', '/api/ratelimit/check', { body })).body as Decision,
+    (holdId) => client.request('POST', '/api/ratelimit/release', { body: { holdId } }),
+  )
+}
+
+/**
+ * Decides as often as the options say. The requests are in progress at the same time, so their slots are released at the end:
+ * the command does no work that would occupy them any longer.
+ */
+async function decideAll(
+  { repeat = 1, hold }: CheckCommandOptions,
+  decide: () => Promise<Decision>,
+  release: (holdId: string) => Promise<unknown>,
+): Promise<Decision[]> {
   const decisions: Decision[] = []
-  for (let i = 0; i < (options.repeat ?? 1); i++)
-    decisions.push((await client.request('POST', '/api/ratelimit/check', { body })).body as Decision)
+  for (let i = 0; i < repeat; i++) decisions.push(await decide())
+  if (!hold) for (const { holdId } of decisions) if (holdId !== undefined) await release(holdId)
   return decisions
 }

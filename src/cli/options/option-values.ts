@@ -1,6 +1,6 @@
 /** Parsers for option values. They throw an `InvalidArgumentError` that describes the allowed values. */
 import { InvalidArgumentError } from 'commander'
-import { type AlgorithmName, algorithmNames } from '../../core/rule.js'
+import { type AlgorithmName, algorithmNames, type Costs } from '../../core/rule.js'
 import { algorithmKind } from '../../rules/schema/fields/band-schema.js'
 import { durationForms, durationTicks } from '../../validation/duration.js'
 import { nearest } from '../../validation/nearest.js'
@@ -29,22 +29,27 @@ export function duration(text: string): number {
   throw new InvalidArgumentError(`It must be ${durationForms}.`)
 }
 
-/** Simulated traffic has no durations, so CONCURRENCY cannot be simulated. */
+/** The algorithms of limits per time, which are simulated by default. */
 export const rateAlgorithms = algorithmNames.filter((name) => name !== 'CONCURRENCY')
 
 export function algorithms(text: string): AlgorithmName[] {
   if (text.trim().toLowerCase() === 'all') return [...rateAlgorithms]
   return text.split(',').map((name) => {
     const known = algorithmKind.parse(name.trim())
-    if (known === 'CONCURRENCY')
-      throw new InvalidArgumentError('CONCURRENCY cannot be simulated, because traffic has no durations.')
     if (known) return known
-    const suggestion = nearest(name.trim(), rateAlgorithms)
+    const suggestion = nearest(name.trim(), algorithmNames)
     const hint = suggestion ? ` Did you mean ${suggestion}?` : ''
     throw new InvalidArgumentError(
-      `Unknown algorithm ${JSON.stringify(name)}.${hint} Use ${rateAlgorithms.join(', ')}, or all.`,
+      `Unknown algorithm ${JSON.stringify(name)}.${hint} Use ${algorithmNames.join(', ')}, or all.`,
     )
   })
+}
+
+/** Collects a repeatable cost such as `tokens=1200`. */
+export function costs(text: string, before: Costs = {}): Costs {
+  const [, name = '', amount = ''] = /^([A-Za-z0-9._:-]{1,128})=(\d{1,10})$/.exec(text) ?? []
+  if (name === '') throw new InvalidArgumentError('It must be a name and an integer, such as tokens=1200.')
+  return { ...before, [name]: Number(amount) }
 }
 
 /** Collects a repeatable `name<separator>value` option. */

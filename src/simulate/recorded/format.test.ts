@@ -70,4 +70,50 @@ describe('detectFormat', () => {
     expect(detectFormat(['<html>'])).toBeUndefined()
     expect(detectFormat([])).toBeUndefined()
   })
+
+  describe('durations', () => {
+    const durationOf = (line: string, fields = {}): unknown => detectFormat([line], fields)?.parse(line)?.duration
+
+    it('are read from the fields of the gateway, pino and nginx', () => {
+      expect(durationOf('{"time":"2026-01-31T12:00:00Z","durationMs":12.5}')).toBe(12_500)
+      expect(durationOf('{"time":1769860800000,"responseTime":7}')).toBe(7_000)
+      expect(durationOf('{"time_iso8601":"2026-01-31T12:00:00Z","request_time":"0.042"}')).toBe(42_000)
+      expect(durationOf('{"time":1769860800000,"duration":5}')).toBeUndefined()
+      expect(durationOf('{"time":1769860800000,"durationMs":"-"}')).toBeUndefined()
+      expect(durationOf('{"time":1769860800000,"durationMs":-1}')).toBeUndefined()
+    })
+
+    it('do not take the place of a time that is recorded as requestTime', () => {
+      const line = '{"requestTime":"31/Jan/2026:12:00:00 +0000"}'
+      expect(detectFormat([line])?.parse(line)).toMatchObject({ at: 1_769_860_800_000_000 })
+      expect(durationOf(line)).toBeUndefined()
+    })
+
+    it('are read from a named field with a unit, in JSON lines and CSV', () => {
+      const caddy = '{"ts":1769860800.5,"duration":0.25}'
+      expect(durationOf(caddy, { durationField: { name: 'duration', unit: 's' } })).toBe(250_000)
+      const traefik = '{"time":"2026-01-31T12:00:00Z","Duration":1500000}'
+      expect(durationOf(traefik, { durationField: { name: 'Duration', unit: 'ns' } })).toBe(1_500)
+      const csv = detectFormat(['time,took', '1000,3'], { durationField: { name: 'took', unit: 'ms' } })
+      expect(csv?.parse('1000,3')?.duration).toBe(3_000)
+    })
+  })
+
+  describe('costs', () => {
+    it('are read from named fields, also within objects, and rounded up', () => {
+      const costFields = { tokens: 'usage.total_tokens', seconds: 'took' }
+      const format = detectFormat(['{"time":1}'], { costFields })
+      const parse = (line: string) => format?.parse(line)?.costs
+      expect(parse('{"time":1,"took":1.2,"usage":{"total_tokens":1200}}')).toEqual({ tokens: 1_200, seconds: 2 })
+      expect(parse('{"time":1,"usage.total_tokens":"7"}')).toEqual({ tokens: 7 })
+      expect(parse('{"time":1,"took":-1,"usage":null}')).toEqual({})
+    })
+
+    it('are read from the size of the response in an access log', () => {
+      const costFields = { bytes: 'bytes' }
+      expect(detectFormat([combined], { costFields })?.parse(combined)?.costs).toEqual({ bytes: 512 })
+      expect(detectFormat([common], { costFields })?.parse(common)?.costs).toEqual({})
+      expect(detectFormat([combined])?.parse(combined)?.costs).toBeUndefined()
+    })
+  })
 })

@@ -14,7 +14,14 @@ describe('recordedTraffic', () => {
   it('counts bad lines and lists the first of them, ignoring comments and empty lines', async () => {
     const { at, report } = await replay(['# times', '0', '', 'oops', '100', '?', '200'])
     expect(at).toEqual([0, 100_000, 200_000])
-    expect(report).toEqual({ format: 'timestamps', lines: 7, badLines: 2, badLineNumbers: [4, 6], moved: 0 })
+    expect(report).toEqual({
+      format: 'timestamps',
+      lines: 7,
+      badLines: 2,
+      badLineNumbers: [4, 6],
+      withDuration: 0,
+      moved: 0,
+    })
   })
 
   it('counts bad lines beyond the ten that it lists', async () => {
@@ -22,6 +29,11 @@ describe('recordedTraffic', () => {
     const { report } = await replay([...good, ...Array.from({ length: 25 }, () => 'oops')])
     expect(report.badLines).toBe(25)
     expect(report.badLineNumbers).toEqual([31, 32, 33, 34, 35, 36, 37, 38, 39, 40])
+  })
+
+  it('counts requests with a duration', async () => {
+    const lines = ['{"time":1000,"durationMs":12.5}', '{"time":2000}', '{"time":3000,"durationMs":0}']
+    expect((await replay(lines)).report).toMatchObject({ format: 'JSON lines', withDuration: 2 })
   })
 
   it('does not count a CSV header as a bad line', async () => {

@@ -6,6 +6,7 @@
  */
 import { FluxGateError } from '../../core/errors.js'
 import type { Arrival } from '../arrival.js'
+import type { RecordedFields } from './fields.js'
 import { detectFormat, type RecordedFormat } from './format.js'
 
 /** Statistics of a recording, complete once all arrivals have been read. */
@@ -16,6 +17,8 @@ export interface RecordingReport {
   badLines: number
   /** The line numbers of the first bad lines. */
   badLineNumbers: number[]
+  /** The number of requests with a duration. */
+  withDuration: number
   /** The number of arrivals whose time was moved because they were too far out of order. */
   moved: number
 }
@@ -29,25 +32,29 @@ export interface Recording {
   readonly report: RecordingReport
 }
 
+export type RecordingOptions = RecordedFields
+
 /** Batches of lines, as `readLines` returns them. */
 export type LineBatches = AsyncIterable<readonly string[]> | Iterable<readonly string[]>
 
 /** Reads recorded traffic. `source` is the name of the recording in error messages. */
-export function recordedTraffic(batches: LineBatches, source: string): Recording {
-  const report: RecordingReport = { format: 'empty', lines: 0, badLines: 0, badLineNumbers: [], moved: 0 }
-  return { report, arrivals: inOrder(batches, new LineParser(source, report), report) }
+export function recordedTraffic(batches: LineBatches, source: string, options: RecordingOptions = {}): Recording {
+  const report = { format: 'empty', lines: 0, badLines: 0, badLineNumbers: [], withDuration: 0, moved: 0 }
+  return { report, arrivals: inOrder(batches, new LineParser(source, report, options), report) }
 }
 
 /** Detects the format from the first lines, which are parsed once there are enough of them. */
 class LineParser {
   readonly #source: string
   readonly #report: RecordingReport
+  readonly #fields: RecordedFields
   #sample: { line: string; number: number }[] = []
   #format: RecordedFormat | undefined
 
-  constructor(source: string, report: RecordingReport) {
+  constructor(source: string, report: RecordingReport, fields: RecordedFields) {
     this.#source = source
     this.#report = report
+    this.#fields = fields
   }
 
   /** Adds the arrivals of a line, if it has any, to `arrivals`. */
@@ -67,14 +74,20 @@ class LineParser {
   /** Parses the lines of the sample. */
   finish(arrivals: Arrival[]): void {
     if (this.#sample.length === 0) return
-    this.#format = formatOf(this.#sample, this.#source, this.#report)
+    this.#format = formatOf(this.#sample, this.#source, this.#report, this.#fields)
     arrivals.push(...parseSample(this.#format, this.#sample, this.#report))
     this.#sample = []
   }
 }
 
-function formatOf(sample: readonly { line: string }[], source: string, report: RecordingReport): RecordedFormat {
-  const format = detectFormat(sample.map(({ line }) => line))
+function formatOf(
+  sample: readonly { line: string }[],
+  source: string,
+  report: RecordingReport,
+  fields: RecordedFields,
+): RecordedFormat {
+  const lines = sample.map(({ line }) => line)
+  const format = detectFormat(lines, fields)
   if (!format)
     throw new FluxGateError(
       'FLUXGATE_ARGUMENT_INVALID',
@@ -98,7 +111,10 @@ function* parseSample(
 
 function parseLine(format: RecordedFormat, line: string, number: number, report: RecordingReport): Arrival | undefined {
   const arrival = format.parse(line)
-  if (arrival) return arrival
+  if (arrival) {
+    if (arrival.duration !== undefined) report.withDuration += 1
+    return arrival
+  }
   report.badLines += 1
   if (report.badLineNumbers.length < maxBadLineNumbers) report.badLineNumbers.push(number)
   return undefined

@@ -1,5 +1,5 @@
 /** Messages between the page and the worker. */
-import type { RuleRun } from '../../../../src/simulate/simulate-rules.js'
+import type { RuleRun } from '../../../../src/simulate/rules-meter.js'
 
 export interface WhatIfRequest {
   readonly file: File

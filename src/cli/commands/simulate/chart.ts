@@ -7,9 +7,14 @@ import { formatDuration } from '../../output/format-duration.js'
 import type { Paint } from '../../output/output.js'
 import { bucketsPerColumn, cell, chartRow, join, spark, timeAxis } from './chart-parts.js'
 
-export interface ChartRun extends Pick<Run, 'mostInAnyWindow' | 'buckets'> {
+export interface ChartRun extends Pick<Run, 'mostInAnyWindow' | 'mostInProgress' | 'buckets'> {
   readonly name: string
+  /** True if the bars show requests in progress instead of requests in a window. */
+  readonly limitsProgress?: boolean
 }
+
+const mostOf = ({ limitsProgress, mostInProgress, mostInAnyWindow }: ChartRun): number =>
+  limitsProgress ? (mostInProgress ?? 0) : mostInAnyWindow
 
 export interface Chart {
   readonly bucketMs: number
@@ -39,25 +44,31 @@ export function renderChart(chart: Chart, width: number, paint: Paint): string[]
     lines.push(row('passing', '│', paint('cyan', spark(released, busiest))))
   }
   const columnMs = joined * chart.bucketMs
-  return [
-    ...lines,
-    ...timeAxis(offered.length, columnMs, gutter, paint),
-    '',
-    ...legend(chart.windowMs, columnMs, paint),
-  ]
+  return [...lines, ...timeAxis(offered.length, columnMs, gutter, paint), '', ...legend(chart, columnMs, paint)]
 }
 
-function legend(windowMs: number, columnMs: number, paint: Paint): string[] {
+function legend({ windowMs, runs }: Chart, columnMs: number, paint: Paint): string[] {
   const [window, column] = [formatDuration(windowMs), formatDuration(columnMs)]
+  const passed = `requests that passed in the preceding ${window}`
+  const progress = 'requests in progress'
+  const limitsProgress = runs.filter((run) => run.limitsProgress)
+  const shown =
+    limitsProgress.length === 0
+      ? passed
+      : limitsProgress.length === runs.length
+        ? progress
+        : `${passed}, or ${progress}`
   return [
-    paint('dim', `bars: requests that passed in the preceding ${window}; ┄ marks the limit`),
+    paint('dim', `bars: ${shown}; ┄ marks the limit`),
     paint('dim', `offered, passing: requests per column of ${column}`),
   ]
 }
 
-function heading({ name, mostInAnyWindow }: ChartRun, chart: Chart, width: number, paint: Paint): string {
-  const isOver = mostInAnyWindow > chart.capacity
-  const found = `${mostInAnyWindow} in ${formatDuration(chart.windowMs)}, limit ${chart.capacity}`
+function heading(run: ChartRun, chart: Chart, width: number, paint: Paint): string {
+  const { name, limitsProgress } = run
+  const most = mostOf(run)
+  const isOver = most > chart.capacity
+  const found = `${most} in ${limitsProgress ? 'progress' : formatDuration(chart.windowMs)}, limit ${chart.capacity}`
   const padding = ' '.repeat(Math.max(1, width - 1 - name.length - found.length))
   return `${paint('bold', name)}${padding}${paint(isOver ? 'red' : 'green', found)}`
 }
@@ -65,7 +76,7 @@ function heading({ name, mostInAnyWindow }: ChartRun, chart: Chart, width: numbe
 /** Rows from top to bottom: above the limit, the limit line, below the limit. All blocks use the same scale. */
 function bars(columns: readonly TimeBucket[], run: ChartRun, capacity: number, row: Row, paint: Paint): string[] {
   const unit = capacity / rowsBelow
-  const above = Math.min(maxRowsAbove, Math.ceil(Math.max(0, run.mostInAnyWindow - capacity) / unit))
+  const above = Math.min(maxRowsAbove, Math.ceil(Math.max(0, mostOf(run) - capacity) / unit))
   const level = (from: number): string => columns.map((column) => cell((column.peak - from) / unit)).join('')
   const lines: string[] = []
   for (let i = above; i > 0; i--) {

@@ -1,5 +1,6 @@
+import { algorithmTraits } from '../../../core/algorithm-traits.js'
 import { ticksPerMs } from '../../../core/clock.js'
-import type { RecordingReport, RulesSimulation, Simulation } from '../../../simulate/index.js'
+import type { RecordingReport, RuleRun, RulesSimulation, Simulation } from '../../../simulate/index.js'
 import { formatDuration } from '../../output/format-duration.js'
 import type { Paint } from '../../output/output.js'
 import { type Column, renderTable } from '../../output/table.js'
@@ -14,6 +15,7 @@ const gap = (ms: number | null): string => (ms === null ? '-' : formatDuration(m
 export function renderSimulation(simulation: Simulation, width: number, paint: Paint): string[] {
   const { offered, runs, windowMs } = simulation
   const capacity = runs[0]?.band.capacity ?? 1
+  const hasDurations = offered.mostInProgress !== null
   const columns = [
     left('algorithm'),
     right('allowed'),
@@ -23,6 +25,7 @@ export function renderSimulation(simulation: Simulation, width: number, paint: P
     right('\nmax'),
     right('delay\nmean'),
     right('\nmax'),
+    ...(hasDurations ? [right('most in\nprogress')] : []),
   ]
   const rows = runs.map((run) => [
     run.band.refill === 'INTERVAL' ? `${run.band.algorithm} (interval)` : run.band.algorithm,
@@ -33,28 +36,41 @@ export function renderSimulation(simulation: Simulation, width: number, paint: P
     gap(run.longestGapMs),
     formatDuration(run.meanDelayMs),
     formatDuration(run.maxDelayMs),
+    ...(hasDurations ? [String(run.mostInProgress ?? 0)] : []),
   ])
-  const named = runs.map((run, i) => ({ ...run, name: rows[i]?.[0] ?? '' }))
+  const named = runs.map((run, i) => ({
+    ...run,
+    name: rows[i]?.[0] ?? '',
+    limitsProgress: algorithmTraits[run.band.algorithm].takesHolds === true,
+  }))
   const chart = { ...simulation, capacity, offered: { ...offered, name: 'offered' }, runs: named }
   return [...renderTable(columns, rows), '', ...renderChart(chart, width, paint)]
 }
 
 /** Table of rules, and a chart of offered, passing and rejected requests over time. */
 export function renderRulesSimulation(simulation: RulesSimulation, width: number, paint: Paint): string[] {
-  const columns = [left('rule'), right('applied'), right('allowed'), right('rejected'), right('shadow\nrejected')]
-  const rows = simulation.rules.map((rule) => [
-    rule.ruleId,
-    String(rule.applied),
-    String(rule.allowed),
-    String(rule.rejected),
-    String(rule.shadowRejected),
-  ])
-  const { total, withoutRule } = simulation
-  const all = ['all requests', String(total.offered), String(total.allowed), String(total.rejected), '']
-  const none = ['(no rule)', String(withoutRule), String(withoutRule), '0', '']
-  const table = renderTable(columns, [...rows, ...(withoutRule > 0 ? [none] : []), all])
-  return [...table, '', ...renderRulesChart(simulation, width, paint)]
+  const { rules, total, withoutRule } = simulation
+  const hasBans = rules.some(({ banned }) => banned > 0)
+  const columns = [
+    left('rule'),
+    right('applied'),
+    right('allowed'),
+    right('rejected'),
+    ...(hasBans ? [right('of these\nbanned')] : []),
+    right('shadow\nrejected'),
+  ]
+  const row = (name: string, { applied, allowed, rejected, banned, shadowRejected }: RuleRow): string[] => [
+    name,
+    ...[applied, allowed, rejected, ...(hasBans ? [banned] : []), shadowRejected].map((count) => String(count ?? '')),
+  ]
+  const rows = rules.map((rule) => row(rule.ruleId, rule))
+  if (withoutRule > 0) rows.push(row('(no rule)', { applied: withoutRule, allowed: withoutRule, rejected: 0 }))
+  rows.push(row('all requests', { ...total, applied: total.offered }))
+  const progress = total.mostInProgress === null ? [] : [`most requests in progress: ${total.mostInProgress}`, '']
+  return [...renderTable(columns, rows), '', ...progress, ...renderRulesChart(simulation, width, paint)]
 }
+
+type RuleRow = Pick<RuleRun, 'applied' | 'allowed' | 'rejected'> & Partial<Pick<RuleRun, 'banned' | 'shadowRejected'>>
 
 /** Notes on recorded traffic: its source, unreadable lines, and requests that were out of order. */
 export function recordingNotes(file: string, report: RecordingReport, startAtMs: number): string[] {

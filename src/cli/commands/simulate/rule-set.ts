@@ -4,70 +4,101 @@ import type { RequestContext } from '../../../core/request-context.js'
 import type { RuleSet } from '../../../core/rule.js'
 import { createFluxGate } from '../../../gate/create-flux-gate.js'
 import type { FluxGate } from '../../../gate/flux-gate.js'
-import { type Arrival, type Decide, recordedTraffic, simulateRules, virtualClock } from '../../../simulate/index.js'
-import { UsageError } from '../../failure.js'
-import { contextOf, type RequestOptions } from '../../options/request-options.js'
+import {
+  type Arrival,
+  recordedTraffic,
+  type SimulatedRules,
+  simulateRules,
+  virtualClock,
+} from '../../../simulate/index.js'
+import { contextOf } from '../../options/request-options.js'
 import { knownRuleSet } from '../../options/rule-set-option.js'
 import { formatDuration } from '../../output/format-duration.js'
 import { paintFor, print, printData, widthOf } from '../../output/output.js'
+import type { SimulateOptions } from './options.js'
 import { recordingLines } from './recording-file.js'
 import { recordingNotes, renderRulesSimulation } from './report.js'
-import { syntheticTraffic, type TrafficOptions } from './traffic.js'
+import { needServiceTime, serviceTimeOf, withDurations } from './service-time.js'
+import { syntheticTraffic } from './traffic.js'
 
-export interface RuleSetOptions extends TrafficOptions, RequestOptions {
-  readonly rules: string
-  readonly from?: string
-  readonly ruleSet?: string
-  readonly json?: true
-}
+export type RuleSetOptions = SimulateOptions & { readonly rules: string }
 
 /** Simulates with a real gate, on a virtual clock that follows the traffic. */
 export async function simulateRuleSet(options: RuleSetOptions): Promise<void> {
   const clock = virtualClock()
+  clock.moveTo(options.startAt ?? 0)
   const gate = await createFluxGate({ rules: options.rules, clock, reload: { strategy: 'NONE' } })
   try {
     const ruleSetId = knownRuleSet(gate.ruleSets, options.ruleSet)
-    checkRates(gate.ruleSets)
-    const decide: Decide = (context, at) => {
-      clock.moveTo(at)
-      return gate.check(context, { ruleSetId })
-    }
+    const rules = simulatedRules(gate, clock, ruleSetId, options)
     await (options.from === undefined
-      ? simulateRequests(options, decide, await tightestLimit(gate, contextOf(options), ruleSetId))
-      : simulateRecording(options, decide, options.from))
+      ? simulateRequests(options, rules, await tightestLimit(gate, contextOf(options), ruleSetId), gate.ruleSets)
+      : simulateRecording(options, rules, options.from, gate.ruleSets))
   } finally {
     await gate.close()
   }
 }
 
-/** Traffic has no durations, so requests in progress are unknown. */
-function checkRates(ruleSets: readonly RuleSet[]): void {
-  for (const { rules } of ruleSets)
-    for (const { id, bands } of rules)
-      if (takeHolds(bands))
-        throw new UsageError(
-          `Rule ${id} has the algorithm CONCURRENCY, which cannot be simulated, because traffic has no durations. Remove it from the simulated rules.`,
-        )
+function simulatedRules(
+  gate: FluxGate,
+  clock: SimulatedRules['clock'],
+  ruleSetId: string | undefined,
+  { permits, cost }: RuleSetOptions,
+): SimulatedRules {
+  return {
+    clock,
+    decide: ({ context = {}, costs }) =>
+      gate.decide(context, {
+        ruleSetId,
+        permits,
+        costs: cost === undefined || costs === undefined ? (costs ?? cost) : { ...cost, ...costs },
+      }),
+    release: (holdId) => gate.release(holdId),
+    renew: (holdId) => gate.renew(holdId),
+  }
 }
 
-async function simulateRecording({ rules, json }: RuleSetOptions, decide: Decide, from: string): Promise<void> {
-  const { arrivals, report } = recordedTraffic(await recordingLines(from), from)
-  const simulation = await simulateRules(decide, arrivals)
-  if (json) return printData({ rulesFile: rules, traffic: from, recording: report, ...simulation })
+/** The first rule that limits requests in progress. */
+const holdingRule = (ruleSets: readonly RuleSet[]): string | undefined =>
+  ruleSets.flatMap(({ rules }) => rules).find(({ bands }) => takeHolds(bands))?.id
+
+async function simulateRecording(
+  options: RuleSetOptions,
+  rules: SimulatedRules,
+  from: string,
+  ruleSets: readonly RuleSet[],
+): Promise<void> {
+  const { costField: costFields, durationField } = options
+  const { arrivals, report } = recordedTraffic(await recordingLines(from), from, { costFields, durationField })
+  const serviceTime = serviceTimeOf(options)
+  const holding = holdingRule(ruleSets)
+  const needsDurations = holding !== undefined && serviceTime === undefined
+  const checked = needsDurations ? withDurations(arrivals, `Rule ${holding}`) : arrivals
+  const simulation = await simulateRules(rules, checked, { serviceTime })
+  if (options.json) return printData({ rulesFile: options.rules, traffic: from, recording: report, ...simulation })
   const [source, ...notes] = recordingNotes(from, report, simulation.startAtMs)
   const paint = paintFor(process.stdout)
-  const title = `${paint('bold', rules)} · ${source}`
+  const title = `${paint('bold', options.rules)} · ${source}`
   print([title, ...notes, '', ...renderRulesSimulation(simulation, widthOf(process.stdout), paint)].join('\n'))
 }
 
 /** Repeats one request at the times of synthetic traffic. */
-async function simulateRequests(options: RuleSetOptions, decide: Decide, limit: Limit): Promise<void> {
+async function simulateRequests(
+  options: RuleSetOptions,
+  rules: SimulatedRules,
+  limit: Limit,
+  ruleSets: readonly RuleSet[],
+): Promise<void> {
+  const { startAt = 0 } = options
+  const serviceTime = serviceTimeOf(options)
+  const holding = holdingRule(ruleSets)
+  if (holding !== undefined && serviceTime === undefined) throw needServiceTime(`Rule ${holding}`)
   const { description, arrivals, until } = syntheticTraffic(options, limit.capacity, limit.windowTicks)
   const requests = withContext(arrivals, contextOf(options))
-  const simulation = await simulateRules(decide, requests, { startAt: 0, until })
+  const simulation = await simulateRules(rules, requests, { startAt, until, serviceTime })
   if (options.json) return printData({ rulesFile: options.rules, traffic: description, ...simulation })
   const paint = paintFor(process.stdout)
-  const title = `${paint('bold', options.rules)} · ${description} · ${formatDuration(until / ticksPerMs)}`
+  const title = `${paint('bold', options.rules)} · ${description} · ${formatDuration((until - startAt) / ticksPerMs)}`
   print([title, '', ...renderRulesSimulation(simulation, widthOf(process.stdout), paint)].join('\n'))
 }
 
@@ -85,5 +116,6 @@ async function tightestLimit(gate: FluxGate, context: RequestContext, ruleSetId:
   const { bands, ruleId, band } = await gate.check(context, { ruleSetId, peek: true })
   const deciding = bands.find((one) => one.ruleId === ruleId && one.label === band) ?? bands[0]
   if (deciding === undefined) return { capacity: 10, windowTicks: 1_000_000 }
-  return { capacity: deciding.limit, windowTicks: deciding.windowMs * ticksPerMs }
+  // A limit of requests in progress has no window, and a capacity of 0 no rate.
+  return { capacity: Math.max(1, deciding.limit), windowTicks: (deciding.windowMs || 1_000) * ticksPerMs }
 }

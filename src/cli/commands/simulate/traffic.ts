@@ -1,8 +1,9 @@
 /** Converts the options of `simulate` into synthetic arrivals and a description of them. */
 import { seededRandom } from '../../../core/seeded-random.js'
-import { type Arrival, burst, poisson, uniform } from '../../../simulate/index.js'
+import { type Arrival, burst, type Distribution, poisson, uniform } from '../../../simulate/index.js'
 import { UsageError } from '../../failure.js'
 import { formatDuration } from '../../output/format-duration.js'
+import { serviceText } from './service-time.js'
 
 /** Durations are in ticks, rates per second. Undefined options were not given. */
 export interface TrafficOptions {
@@ -11,15 +12,20 @@ export interface TrafficOptions {
   readonly burst?: number
   readonly every?: number
   readonly spread?: number
+  /** Since the epoch. */
+  readonly startAt?: number
   readonly startOffset?: number
   readonly duration?: number
+  /** The mean. */
+  readonly serviceTime?: number
+  readonly serviceDistribution?: Distribution
   readonly seed: number
 }
 
 export interface SyntheticTraffic {
   readonly description: string
   readonly arrivals: Iterable<Arrival>
-  /** The end of the simulated time, in ticks. It begins at 0. */
+  /** The end of the simulated time, in ticks since the epoch. */
   readonly until: number
 }
 
@@ -27,25 +33,28 @@ export interface SyntheticTraffic {
 const maxArrivals = 200_000_000
 
 export function syntheticTraffic(options: TrafficOptions, capacity: number, windowTicks: number): SyntheticTraffic {
-  const until = options.duration ?? 6 * windowTicks
-  const { traffic = options.rate === undefined ? 'burst' : 'uniform', ...details } = options
+  const length = options.duration ?? 6 * windowTicks
+  const { traffic = options.rate === undefined ? 'burst' : 'uniform', startAt = 0, ...details } = options
+  const until = startAt + length
   rejectUnused(traffic, details)
-  const shown = (ticks: number): string => formatDuration(ticks / 1000)
+  const shown = (ticks: number): string => (ticks === 0 ? '0s' : formatDuration(ticks / 1000))
+  const suffix = `${startAt === 0 ? '' : `, start ${new Date(startAt / 1000).toISOString()}`}${serviceText(options)}`
   if (traffic === 'burst') {
     const { size, every, spread, from } = burstsOf(details, capacity, windowTicks)
-    rejectTooMany((size * until) / every)
+    rejectTooMany((size * length) / every)
     const over = spread > 0 ? ` over ${shown(spread)}` : ' at once'
-    const description = `bursts of ${size}${over}, every ${shown(every)} from ${shown(from) === '0' ? '0s' : shown(from)}`
-    return { description, until, arrivals: burst({ size, every, spread }, { from, until }) }
+    const description = `bursts of ${size}${over}, every ${shown(every)} from ${shown(from)}${suffix}`
+    return { description, until, arrivals: burst({ size, every, spread }, { from: startAt + from, until }) }
   }
   // By default 1.5 times the limit, so that some requests are rejected.
   const rate = details.rate ?? (1.5 * capacity * 1e6) / windowTicks
-  const span = { from: details.startOffset ?? 0, until }
-  rejectTooMany((rate * until) / 1e6)
+  const span = { from: startAt + (details.startOffset ?? 0), until }
+  rejectTooMany((rate * length) / 1e6)
   const perSecond = `${Number(rate.toPrecision(4))}/s`
-  if (traffic === 'uniform') return { description: `uniform ${perSecond}`, until, arrivals: uniform(rate, span) }
+  if (traffic === 'uniform')
+    return { description: `uniform ${perSecond}${suffix}`, until, arrivals: uniform(rate, span) }
   const arrivals = poisson(rate, span, seededRandom(details.seed))
-  return { description: `poisson ${perSecond}, seed ${details.seed}`, until, arrivals }
+  return { description: `poisson ${perSecond}, seed ${details.seed}${suffix}`, until, arrivals }
 }
 
 /**
