@@ -2,7 +2,7 @@
 /**
  * Prepares a clone: installs packages and builds dist. `npm start` and `npm test` run it first. Arguments add steps that only
  * some commands need: `redis` installs redis-server, `chromium` a browser for the tests of the console, `mongo` builds a server for
- * the tests of rules in MongoDB if Go is installed.
+ * the tests of rules in MongoDB if Go is installed, `envoy` downloads Envoy for the tests of its rate limit service if Python is installed.
  *
  * It depends on Node alone, because it runs before anything is installed. If there is nothing to do, it prints nothing and
  * takes no lock. Each step writes its record last, so that the next run repairs an interrupted one.
@@ -10,6 +10,7 @@
 import { mkdirSync } from 'node:fs'
 import { build } from './bootstrap/build.mjs'
 import { chromium } from './bootstrap/chromium.mjs'
+import { envoy } from './bootstrap/envoy.mjs'
 import { withLock } from './bootstrap/lock.mjs'
 import { mongo } from './bootstrap/mongo.mjs'
 import { packages } from './bootstrap/packages.mjs'
@@ -22,6 +23,7 @@ const onRequest = new Map([
   ['redis', redis],
   ['mongo', mongo],
   ['chromium', chromium],
+  ['envoy', envoy],
 ])
 
 const say = (/** @type {string} */ text) => process.stderr.write(text)
