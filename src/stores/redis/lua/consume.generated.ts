@@ -1,9 +1,9 @@
 /** Generated from consume.lua by scripts/assemble-lua.mjs; do not edit. */
 export const consumeScript = {
-  sha: '3d44c4697868f717810e51cfe815f3700a577a50',
+  sha: 'f3591bd686f2a18d524503c3ef66366d11f2c7ef',
   source: `local RUN = 7
 local FAILED, ALLOWED, EMPTY = 2, 3, 4
-local TOKEN_BUCKET = 1
+local TOKEN_BUCKET, FIXED_WINDOW = 1, 4
 local call, pack, unpackNumbers = redis.call, struct.pack, struct.unpack
 local floor, ceil, format, rep = math.floor, math.ceil, string.format, string.rep
 local exactLimit = 9007199254740992
@@ -39,7 +39,7 @@ local charged, assignments, expiries = 0, {}, {}
 local slowPath
 for _ = 1, entryCount do
 local operation, decisions, items, key, offset = numbers[position + 1], 1, nil, nil, nil
-local areTokenBuckets, isSingle, permits, maxWaitTicks, tag, capacity, tokens, window
+local areTokenBuckets, isBucket, isWindow, permits, maxWaitTicks, tag, capacity, tokens, window
 if operation == RUN then
 decisions, items, key, offset = numbers[position + 2], numbers[position + 3], numbers[position + 4], position + 4
 position = offset + 4 * items
@@ -51,17 +51,18 @@ for band = first, first + count - 1 do
 areTokenBuckets = areTokenBuckets and numbers[4 * band + 1] % 256 == TOKEN_BUCKET
 end
 end
-isSingle = areTokenBuckets and items == 1 and numbers[position] == 1
-if isSingle then
+if items == 1 and numbers[position] == 1 and not found then
 local band = 4 * numbers[position - 1]
 permits, maxWaitTicks = numbers[position - 3], numbers[position - 2]
 tag, capacity, tokens, window = numbers[band + 1], numbers[band + 2], numbers[band + 3], numbers[band + 4]
+isBucket = areTokenBuckets
+isWindow = tag % 256 == FIXED_WINDOW and permits > 0 and type(window) == 'number'
 end
 end
 for _ = 1, decisions do
 local isDone = false
 decision = decision + 1
-if isSingle then
+if isBucket then
 local value, whole, level = values[key], capacity, 0
 local storedWhole, storedLevel, storedAt = -1, nil, nil
 isDone = not value or #value == 28
@@ -89,6 +90,23 @@ elseif storedWhole >= 0 and maxWaitTicks == 0 then
 results[length + 1], results[length + 2], results[length + 3], results[length + 4] = EMPTY, storedWhole, storedLevel, storedAt
 length = length + 4
 else isDone = false end
+elseif isWindow then
+local value, open, count, before = values[key], floor(now / window) * window, 0, -1
+isDone = not value or #value == 28
+if value and isDone then
+local storedTag, storedWindow, storedCount, storedAt, storedBefore = unpackNumbers('<I4I7I5I7i5', value)
+isDone = storedTag == tag and now >= storedAt and storedWindow <= open
+if storedWindow == open then count, before = storedCount, storedBefore end
+end
+count = count + permits
+isDone = isDone and count <= capacity
+if isDone then
+local resetAt = open + window
+results[length + 1], results[length + 2], results[length + 3] = ALLOWED, capacity - count, resetAt
+length, charged = length + 3, charged + 1
+assignments[2 * charged - 1], assignments[2 * charged] = KEYS[key], pack('<I4I7I5I7i5', tag, open, count, now, before)
+expiries[charged] = format('%d', ceil((resetAt - expiryBase) / 1000) + expiryMargin)
+end
 elseif areTokenBuckets then
 isDone = true
 local isEmpty, hasUnused, at, granted = false, false, length + 1, charged

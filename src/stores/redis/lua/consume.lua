@@ -40,7 +40,7 @@
 -- Redis runs the whole text for every call. Functions are therefore created only where they are needed.
 local RUN = 7
 local FAILED, ALLOWED, EMPTY = 2, 3, 4
-local TOKEN_BUCKET = 1
+local TOKEN_BUCKET, FIXED_WINDOW = 1, 4
 local call, pack, unpackNumbers = redis.call, struct.pack, struct.unpack
 local floor, ceil, format, rep = math.floor, math.ceil, string.format, string.rep
 -- Integers below this are exact.
@@ -89,12 +89,12 @@ local cells, formats = {}, {}
 -- Redis would convert numbers with all digits of a double, which is slower.
 local charged, assignments, expiries = 0, {}, {}
 
--- Handles everything except token buckets that are charged without waiting.
+-- Handles everything except token buckets and fixed windows that are charged without waiting.
 local slowPath
 
 for _ = 1, entryCount do
   local operation, decisions, items, key, offset = numbers[position + 1], 1, nil, nil, nil
-  local areTokenBuckets, isSingle, permits, maxWaitTicks, tag, capacity, tokens, window
+  local areTokenBuckets, isBucket, isWindow, permits, maxWaitTicks, tag, capacity, tokens, window
   if operation == RUN then
     decisions, items, key, offset = numbers[position + 2], numbers[position + 3], numbers[position + 4], position + 4
     position = offset + 4 * items
@@ -107,18 +107,22 @@ for _ = 1, entryCount do
       end
     end
     -- A single band of a single rule, the most frequent case.
-    isSingle = areTokenBuckets and items == 1 and numbers[position] == 1
-    if isSingle then
+    if items == 1 and numbers[position] == 1 and not found then
       local band = 4 * numbers[position - 1]
       permits, maxWaitTicks = numbers[position - 3], numbers[position - 2]
       tag, capacity, tokens, window = numbers[band + 1], numbers[band + 2], numbers[band + 3], numbers[band + 4]
+      isBucket = areTokenBuckets
+      -- The windows of a calendar are a list.
+      isWindow = tag % 256 == FIXED_WINDOW and permits > 0 and type(window) == 'number'
     end
   end
   for _ = 1, decisions do
     local isDone = false
     decision = decision + 1
-    if isSingle then
+    if isBucket then
       --@include ../../../algorithms/token-bucket-take-one.lua
+    elseif isWindow then
+      --@include ../../../algorithms/fixed-window-take-one.lua
     elseif areTokenBuckets then
       --@include ../../../algorithms/token-bucket-take.lua
     end
