@@ -35,6 +35,7 @@ describe('the examples', () => {
       [
         'limit-a-function',
         'limit-concurrency',
+        'limit-llm-tokens',
         'limit-remote',
         'lock-a-ledger',
         'search-a-catalogue',
@@ -57,6 +58,27 @@ describe('the examples', () => {
     expect(printed.map((line) => line.split(':')[0])).toEqual(['January', 'February', 'March', 'April', 'May'])
     for (const line of printed) expect(line).toMatch(/started, [12] in progress$/)
   })
+
+  it.each(['memory', 'Redis'])(
+    'limit-llm-tokens: estimates are replaced by the tokens that were used, in %s',
+    async (where) => {
+      const { lines, ended } = startExample(
+        'limit-llm-tokens',
+        where === 'Redis' ? { REDIS_URI: sharedRedis().uri } : {},
+      )
+      const printed: string[] = []
+      for await (const line of lines) printed.push(line)
+      expect((await ended)[0]).toBe(0)
+      // What is left grows while the example runs.
+      expect(printed.map((line) => line.replace(/, about \d+ thousand left$/, ''))).toEqual([
+        'team-a: reserved 90000, used 40',
+        'team-a: reserved 60000, used 55000',
+        'team-a: 90000 rejected by the rule tokens',
+        'team-a: reserved 40000, used 100',
+        'team-b: reserved 60000, used 100',
+      ])
+    },
+  )
 
   it('limit-a-function: three calls at once, then one every 100 ms, in order', async () => {
     const { lines, ended } = startExample('limit-a-function')
