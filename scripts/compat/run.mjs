@@ -44,7 +44,7 @@ async function runExpressTests(/** @type {string} */ copy) {
     rootDir: copy,
     transform: { '^.+\\.ts$': ['ts-jest', { diagnostics: false, tsconfig: compilerOptions }] },
     testTimeout: 30_000,
-    testMatch: ['middleware', 'options', 'ip-key-generator', 'memory-store'].map(
+    testMatch: ['middleware', 'headers', 'options', 'ip-key-generator', 'memory-store'].map(
       (name) => `**/test/library/${name}-test.ts`,
     ),
     moduleNameMapper: {
@@ -52,7 +52,9 @@ async function runExpressTests(/** @type {string} */ copy) {
       '^(\\.{1,2}/.*)\\.js$': '$1',
     },
   }
-  return runJest(copy, config)
+  // Calls functions of the original directly.
+  const isOfOriginal = (/** @type {Result} */ { title }) => title.includes('if request.headersSent is true')
+  return runJest(copy, config).filter((result) => !isOfOriginal(result))
 }
 
 /** Runs Jest with a configuration. @returns {Result[]} */

@@ -1,4 +1,3 @@
-import { FluxGateError } from '../../core/errors.js'
 import type { LimitedRequest, Options, Store } from './options.js'
 
 const names = [
@@ -25,6 +24,23 @@ const names = [
   'logger',
 ]
 const drafts = ['draft-6', 'draft-7', 'draft-8']
+
+/** The codes of express-rate-limit, which applications may search for in their logs, by the name of the check. */
+const codes = {
+  knownOptions: 'ERR_ERL_UNKNOWN_OPTION',
+  windowMs: 'ERR_ERL_WINDOW_MS',
+  ipv6Subnet: 'ERR_ERL_IPV6_SUBNET',
+  ipv6SubnetOrKeyGenerator: 'ERR_ERL_IPV6SUBNET_OR_KEYGENERATOR',
+  keyGeneratorIpFallback: 'ERR_ERL_KEY_GEN_IPV6',
+  unsharedStore: 'ERR_ERL_STORE_REUSE',
+  ip: 'ERR_ERL_UNDEFINED_IP_ADDRESS',
+  trustProxy: 'ERR_ERL_PERMISSIVE_TRUST_PROXY',
+  xForwardedForHeader: 'ERR_ERL_UNEXPECTED_X_FORWARDED_FOR',
+  forwardedHeader: 'ERR_ERL_FORWARDED_HEADER',
+  positiveHits: 'ERR_ERL_INVALID_HITS',
+  singleCount: 'ERR_ERL_DOUBLE_COUNT',
+  headersDraftVersion: 'ERR_ERL_HEADERS_UNSUPPORTED_DRAFT_VERSION',
+} as const
 
 /** Stores of all limits. A store that two limits share counts requests twice. */
 const usedStores = new WeakSet<Store>()
@@ -126,9 +142,9 @@ export class Misconfigurations {
     return isKnown
   }
 
-  #check(name: string, isWrong: boolean, message: string): void {
+  #check(name: keyof typeof codes, isWrong: boolean, message: string): void {
     if (!isWrong || !(this.#enabled[name] ?? this.#enabled.default) || this.#checked.has(name)) return
     this.#checked.add(name)
-    this.#logger.error(new FluxGateError('FLUXGATE_CONFIG_INVALID', `rateLimit (${name}): ${message}`))
+    this.#logger.error(Object.assign(new Error(`rateLimit (${name}): ${message}`), { code: codes[name] }))
   }
 }

@@ -100,7 +100,12 @@ describe('compat/express-rate-limit', () => {
     const reported: unknown[] = []
     const logger = { error: (error: unknown) => void reported.push(error), warn: () => {} }
     rateLimit({ logger, windowMS: 1000 } as never)
-    expect(reported).toEqual([expect.objectContaining({ message: expect.stringContaining('Unknown option windowMS') })])
+    expect(reported).toEqual([
+      expect.objectContaining({
+        code: 'ERR_ERL_UNKNOWN_OPTION',
+        message: expect.stringContaining('Unknown option windowMS'),
+      }),
+    ])
   })
 })
 
