@@ -295,7 +295,7 @@ describe('redis-server', () => {
 it('an unknown step is rejected', async () => {
   const { status, output } = await bootstrap({ steps: ['kafka'] })
   expect(status).toBe(1)
-  expect(output).toBe('Unknown step "kafka". Use one of redis, mongo, chromium.\n')
+  expect(output).toBe('Unknown step "kafka". Use one of redis, mongo, chromium, envoy.\n')
 })
 
 describe('a server for rules in MongoDB', () => {
