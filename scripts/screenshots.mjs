@@ -1,19 +1,22 @@
 // @ts-check
 /**
  * Takes the screenshots of the README and the docs: `npm run screenshots`. Starts a server with example rules and traffic, and
- * opens each page in Chromium. Texts are sharpest if the font Inter is installed.
+ * opens each page in Chromium. `-- --all <folder>` takes every page instead, in both themes, at 1280 and 375 px, for a review.
+ * Texts are sharpest if the font Inter is installed.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { parseArgs } from 'node:util'
 import { chromium } from 'playwright-core'
 import { at, findOnPath } from './bootstrap/step.mjs'
 
 const port = Number(process.env.FLUXGATE_SCREENSHOT_PORT ?? 8098)
 const url = `http://127.0.0.1:${port}`
-const target = at('docs', 'images', 'console')
+const { values } = parseArgs({ options: { all: { type: 'string' } } })
+const target = values.all ?? at('docs', 'images', 'console')
 const folder = mkdtempSync(join(tmpdir(), 'fluxgate-screenshots-'))
 
 const rules = `ruleSets:
@@ -80,13 +83,46 @@ async function sendTraffic() {
   }).catch(() => {})
 }
 
-/** @type {readonly [name: string, hash: string, theme: 'dark' | 'light', width: number, height: number][]} */
-const shots = [
+/** @typedef {readonly [name: string, hash: string, theme: 'dark' | 'light', width: number, height: number]} Shot */
+
+/** @type {readonly Shot[]} */
+const documented = [
   ['overview-dark', '#/overview', 'dark', 1280, 960],
   ['rules', '#/rules', 'light', 1280, 640],
   ['editor', '#/rules/shop/reads', 'dark', 1280, 880],
+  ['candidate', '#/candidates/shop', 'light', 1280, 760],
   ['playground', '#/playground', 'light', 1280, 1080],
 ]
+
+const pages = [
+  ['overview', '#/overview'],
+  ['rules', '#/rules'],
+  ['editor', '#/rules/shop/reads'],
+  ['try', '#/try'],
+  ['keys', '#/keys'],
+  ['key', '#/keys?key=203.0.113.7'],
+  ['candidate', '#/candidates/shop'],
+  ['what-if', '#/whatif'],
+  ['playground', '#/playground'],
+]
+
+/** Starts a candidate with a stricter limit, for the report. */
+async function startCandidate() {
+  /** @type {any} */
+  const set = await (await fetch(`${url}/api/rule-sets/shop`)).json()
+  for (const rule of set.rules) if (rule.id === 'reads') rule.bands[0].capacity = 15
+  const headers = { 'Content-Type': 'application/json' }
+  await fetch(`${url}/api/rule-sets/shop/candidate`, { method: 'PUT', headers, body: JSON.stringify(set) })
+}
+
+/** @returns {Shot[]} */
+function everyPage() {
+  return pages.flatMap(([name = '', hash = '']) =>
+    /** @type {const} */ (['dark', 'light']).flatMap((theme) =>
+      [1280, 375].map((width) => /** @type {Shot} */ ([`${name}-${theme}-${width}`, hash, theme, width, 900])),
+    ),
+  )
+}
 
 writeFileSync(join(folder, 'rules.yaml'), rules)
 mkdirSync(target, { recursive: true })
@@ -102,18 +138,20 @@ const env = { ...process.env, FLUXGATE_SERVER_REVEAL_KEYS: 'true' }
 const server = spawn(process.execPath, command, { stdio: 'ignore', env })
 const traffic = setInterval(sendTraffic, 250)
 try {
+  await pause(3_000)
+  await startCandidate()
   await pause(Number(process.env.FLUXGATE_SCREENSHOT_WARM_UP_MS ?? 90_000))
   const context = await chromium.launchPersistentContext(join(folder, 'profile'), {
     executablePath: findOnPath('chromium') ?? 'chromium',
     args: ['--headless', '--no-sandbox', '--disable-gpu', '--no-first-run', '--disable-background-networking'],
   })
-  for (const [name, hash, theme, width, height] of shots) {
+  for (const [name, hash, theme, width, height] of values.all === undefined ? documented : everyPage()) {
     const page = await context.newPage()
     await page.emulateMedia({ colorScheme: theme })
     await page.setViewportSize({ width, height })
     await page.goto(`${url}/console${hash}`)
     await pause(3_000)
-    await page.screenshot({ path: join(target, `${name}.png`) })
+    await page.screenshot({ path: join(target, `${name}.png`), fullPage: values.all !== undefined })
     await page.close()
   }
   await context.close()

@@ -61,8 +61,8 @@ function Scopes({ value, onChange }: { readonly value: string; readonly onChange
 
 function milliseconds(value: number): string {
   if (value >= 1_000) return `${Number((value / 1_000).toFixed(1))} s`
-  const digits = value === 0 || value >= 10 ? 0 : value < 1 ? 2 : 1
-  return `${value.toFixed(digits)} ms`
+  if (value > 0 && value < 1) return `${Math.ceil(value * 1_000)} µs`
+  return `${value.toFixed(value === 0 || value >= 10 ? 0 : 1)} ms`
 }
 
 /** Leaves out the time before the first decision, so that a server that has just started does not show an empty chart. */
