@@ -81,11 +81,19 @@ async function bundleForEdge(/** @type {string} */ dist) {
   if (missing.length > 0) throw new Error(`The build for edge runtimes imports ${missing.join(', ')}.`)
 }
 
+/** Modules and their replacements in the build for edge runtimes. @type {Readonly<Record<string, string>>} */
+const edgeModules = {
+  'redis-store-later.js': 'no-redis-store.js',
+  'decision-reporter.js': 'no-decision-reporter.js',
+  'explain-plan.js': 'no-explain-plan.js',
+  'rule-matcher.js': 'list-matcher.js',
+}
+
 /** @type {import('rolldown').Plugin} */
 const replaceForEdge = {
   name: 'replace-for-edge',
   resolveId: {
-    filter: { id: /(?:redis-store-later|decision-reporter)\.js$/ },
+    filter: { id: /\/(?:redis-store-later|decision-reporter|explain-plan|rule-matcher)\.js$/ },
     handler: (id, importer) =>
       importer &&
       join(
@@ -93,12 +101,6 @@ const replaceForEdge = {
         id.replace(/[\w-]+\.js$/, (file) => edgeModules[file] ?? file),
       ),
   },
-}
-
-/** What replaces modules for Node in the build for edge runtimes. @type {Readonly<Record<string, string>>} */
-const edgeModules = {
-  'redis-store-later.js': 'no-redis-store.js',
-  'decision-reporter.js': 'no-decision-reporter.js',
 }
 
 /** Dependencies that are included in the bundle of the command: opening their 600 files takes half of its startup time. */

@@ -1,7 +1,7 @@
 import { type CompiledRule, denied, keyOfMatch, type Plan } from '../decision/snapshot.js'
 import { compileKey } from '../keys/scope-key-resolver.js'
 import { interpretPath } from '../matching/paths/normalise-path.js'
-import { compareRules, readsPath } from '../matching/rule-matcher.js'
+import { compareRules, readsPath } from '../matching/rank-rules.js'
 import type { RequestContext } from '../request-context.js'
 import { keyFieldsOf, type Rule } from '../rule.js'
 import { mapInSteps, type Steps } from '../scheduling/steps.js'

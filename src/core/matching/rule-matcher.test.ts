@@ -3,16 +3,25 @@ import { describe, expect, it } from 'vitest'
 import { plainRule } from '../../testing/plain-rule.js'
 import type { RequestContext } from '../request-context.js'
 import { type Rule, withHead } from '../rule.js'
+import { finish } from '../scheduling/steps.js'
 import { compileConditions } from './condition.js'
+import { matcherSteps as listSteps } from './list-matcher.js'
 import { normalisePath } from './paths/normalise-path.js'
 import { compilePathPattern } from './paths/path-pattern.js'
 import { capturedFrom, matchesPath } from './paths/tree-search.js'
-import { compareRules, compileRules } from './rule-matcher.js'
+import { compareRules, rankedRules } from './rank-rules.js'
+import { compileRules, type RuleMatcher } from './rule-matcher.js'
 
 const rule = (id: string, fields: Partial<Rule> = {}): Rule => plainRule({ id, ...fields })
 /** A matcher that uses only the first interpretation of a path. */
-function matcherOf(rules: readonly Rule[], caseSensitive = false) {
-  const matcher = compileRules({ id: 'set', strategy: 'all', caseSensitive, rules })
+const matcherOf = (rules: readonly Rule[], caseSensitive = false) =>
+  readingFirst(compileRules({ id: 'set', strategy: 'all', caseSensitive, rules }))
+
+/** The matcher of edge runtimes. */
+const listMatcherOf = (rules: readonly Rule[]) =>
+  readingFirst(finish(listSteps(finish(rankedRules({ id: 'set', strategy: 'all', rules })), false)))
+
+function readingFirst(matcher: RuleMatcher) {
   return {
     match(context: RequestContext) {
       const read = matcher.interpretPath(context)
@@ -182,11 +191,11 @@ describe('compileRules', () => {
     )
     fc.assert(
       fc.property(rules, fc.array(context, { maxLength: 8 }), (list, contexts) => {
-        const matcher = matcherOf(list)
-        for (const one of contexts) {
-          const found = matcher.match(one).map((match) => [match.rule.id, match.pathVariables])
-          expect(found).toEqual(scan(list, one))
-        }
+        for (const matcher of [matcherOf(list), listMatcherOf(list)])
+          for (const one of contexts) {
+            const found = matcher.match(one).map((match) => [match.rule.id, match.pathVariables])
+            expect(found).toEqual(scan(list, one))
+          }
       }),
       { numRuns: 1000 },
     )

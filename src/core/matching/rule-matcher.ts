@@ -1,10 +1,11 @@
 import type { RequestContext } from '../request-context.js'
-import { countsByPath, type Rule, type RuleSet } from '../rule.js'
-import { finish, type Steps, sortInSteps } from '../scheduling/steps.js'
+import type { Rule, RuleSet } from '../rule.js'
+import { finish, type Steps } from '../scheduling/steps.js'
 import { lookUp } from './condition-index.js'
 import { interpretPath } from './paths/normalise-path.js'
 import { pathTreeSteps } from './paths/pattern-tree.js'
 import { capturedFrom } from './paths/tree-search.js'
+import { isForEveryRequest, rankedRules, readsPath } from './rank-rules.js'
 import { compileLeaves, type Leaf, type Match, matchOf, none, type RuleMatches } from './rule-leaf.js'
 
 export interface RuleMatcher {
@@ -48,15 +49,6 @@ export function* matcherSteps(rules: readonly Rule[], caseSensitive: boolean): S
   }
 }
 
-/** True if the matches or the keys depend on the path of a request. */
-export const readsPath = (rules: readonly Rule[]): boolean =>
-  !rules.every((rule) => isForEveryPath(rule) && !countsByPath(rule))
-
-const isForEveryPath = ({ path }: Rule): boolean => path === '/**'
-
-export const isForEveryRequest = (rule: Rule): boolean =>
-  isForEveryPath(rule) && rule.methods.length === 0 && rule.when.length === 0
-
 /** Most methods are already upper case, and checking is faster than converting. */
 function upperCase(method: string | null | undefined): string | undefined {
   if (method === undefined || method === null) return undefined
@@ -65,19 +57,6 @@ function upperCase(method: string | null | undefined): string | undefined {
 }
 
 const lastCapital = 0x5a
-
-/** The enabled rules in order of rank. */
-export const rankedRules = ({ rules }: RuleSet): Steps<readonly Rule[]> =>
-  sortInSteps(
-    rules.filter((rule) => rule.enabled),
-    compareRules,
-  )
-
-/** Compares ids by code unit, because the order must not depend on the locale. */
-export function compareRules(a: Rule, b: Rule): number {
-  if (a.priority !== b.priority) return b.priority - a.priority
-  return a.id < b.id ? -1 : Number(a.id > b.id)
-}
 
 /**
  * Sorts matches by rank and removes duplicates: a request with a list of values may find a rule under several of them.
