@@ -20,7 +20,7 @@ const commands: Readonly<Record<string, () => Promise<Command>>> = {
   doctor: async () => (await import('./commands/doctor.js')).doctorCommand(),
   bulk: async () => (await import('./commands/bulk/bulk.js')).bulkCommand(),
   completion: async () =>
-    (await import('./commands/completion.js')).completionCommand(() => programOf(Object.keys(commands))),
+    (await import('./commands/completion/completion.js')).completionCommand(() => programOf(Object.keys(commands))),
 }
 
 async function programOf(names: readonly string[]): Promise<Command> {

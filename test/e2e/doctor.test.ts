@@ -1,11 +1,9 @@
-/** `fluxgate doctor` with real servers, and `fluxgate completion` in a real shell. */
-import { spawnSync } from 'node:child_process'
+/** `fluxgate doctor` with real servers. */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { stopAfterTest } from '../fixtures/stop-after-test.js'
 import { startRedis } from '../servers/redis-server.js'
-import { commandLine } from './command-line.js'
 import { tempWorkspace, type Workspace } from './running-program.js'
 
 interface Report {
@@ -195,41 +193,5 @@ describe('fluxgate doctor', () => {
     expect(plain.stdout()).toContain(
       '! server.adminToken: the token is short enough to guess\n    Generate one: openssl rand -base64 32\n',
     )
-  })
-})
-
-describe('fluxgate completion', () => {
-  const { fluxgate, remove } = commandLine()
-  afterAll(remove)
-  const complete = (line: string): string[] => {
-    const words = line.split(' ')
-    const script = fluxgate(['completion', 'bash']).stdout
-    const setup = `COMP_WORDS=(${words.map((word) => `'${word}'`).join(' ')}); COMP_CWORD=${words.length - 1}; _fluxgate; printf '%s\\n' "\${COMPREPLY[@]}"`
-    const { stdout, stderr } = spawnSync('bash', ['-c', `${script}\n${setup}`], { encoding: 'utf8' })
-    expect(stderr).toBe('')
-    return stdout.split('\n').filter((word) => word !== '')
-  }
-
-  it('completes commands, subcommands, options and choices in bash', () => {
-    expect(complete('fluxgate s')).toEqual(['start', 'serve', 'simulate'])
-    expect(complete('fluxgate rules ')).toEqual(
-      expect.arrayContaining(['list', 'get', 'apply', 'diff', 'export', 'validate', '--help']),
-    )
-    expect(complete('fluxgate serve --w')).toEqual(['--workers'])
-    expect(complete('fluxgate rules apply --dr')).toEqual(['--dry-run'])
-    expect(complete('fluxgate doctor --only ')).toEqual(['server', 'gateway'])
-  }, 60_000)
-
-  it.each(['zsh', 'fish'])('prints a valid script for %s, if that shell is installed', (shell) => {
-    const { status, stdout } = fluxgate(['completion', shell])
-    expect(status).toBe(0)
-    expect(stdout).toContain('fluxgate')
-    const tried = spawnSync(shell, ['-n'], { input: stdout, encoding: 'utf8' })
-    if (tried.error !== undefined) console.info(`${shell} is not installed: its script is not tried.`)
-    else expect(tried.stderr).toBe('')
-  })
-
-  it('rejects an unknown shell', () => {
-    expect(fluxgate(['completion', 'tcsh']).status).toBe(2)
   })
 })

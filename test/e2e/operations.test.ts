@@ -70,9 +70,21 @@ describe('fluxgate init', () => {
 describe('fluxgate start in an empty directory', () => {
   it('explains init and runs the demo rules', async () => {
     const workspace = tempWorkspace()
-    const running = await workspace.start(['start', '--port', '0'])
+    const running = await workspace.start(['start', '--port', '0'], { npm_command: '' })
     await running.until('the warning is logged', () => running.stderr().includes('Run `fluxgate init`'))
     expect((await fetch(`${running.url}/token`)).headers.get('ratelimit-policy')).toBe('"token.5-per-10s";q=5;w=10')
+  })
+})
+
+describe('fluxgate serve and gateway in an empty directory', () => {
+  it.each([
+    ['serve', {}, 'Run `fluxgate init` to create both, or `fluxgate start` to try demo rules.'],
+    ['serve', { npm_command: 'exec' }, 'Run `npx fluxgate-js init` to create both'],
+    ['gateway', {}, '`fluxgate init` creates the file. Or run `fluxgate start` for a built-in example.'],
+  ])('%s with %j names the commands that help', async (command, env, advice) => {
+    const running = tempWorkspace().launch([command, '--port', '0'], { npm_command: '', ...env })
+    expect(await running.ended).toBe(2)
+    expect(running.stderr()).toContain(advice)
   })
 })
 

@@ -53,9 +53,7 @@ export function checkCommand(): Command {
     .addOption(ruleSetOption())
   return withRequestOptions(command)
     .addOption(new Option('--permits <n>', 'permits to request (default: 1)').argParser(wholeNumber(0, 1e9)))
-    .addOption(
-      new Option('--cost <name=amount>', 'a further cost, such as tokens=1200; may be repeated').argParser(costs),
-    )
+    .addOption(new Option('--cost <name=amount>', 'a further cost, such as tokens=1200; repeatable').argParser(costs))
     .option('--peek', 'decide without charging')
     .option('--hold', 'keep the slots of CONCURRENCY rules until maxHold (default: release them before exiting)')
     .addOption(new Option('--repeat <n>', 'decide n times and print the last decision').argParser(wholeNumber(1, 1e6)))

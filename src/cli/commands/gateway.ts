@@ -2,6 +2,7 @@ import { Command } from 'commander'
 import type { Config } from '../../config/config.js'
 import { openLog } from '../../program/log.js'
 import { metricsServerOf } from '../../program/server.js'
+import { commandName } from '../command-name.js'
 import { UsageError } from '../failure.js'
 import { configOption, jsonLinesOption, portOption, rulesOption, workersOption } from '../options/shared-options.js'
 import { type CompanionServer, companionServer } from '../start/companion-server.js'
@@ -54,7 +55,7 @@ async function gateway(options: GatewayOptions): Promise<void> {
   const config = await readConfig(options)
   if (config.gateway.routes === undefined || config.gateway.routes.length === 0)
     throw new UsageError(
-      'No routes are configured. Add them to fluxgate.yaml under gateway.routes, or run `fluxgate start` for a built-in example.',
+      `No routes are configured. Add them to fluxgate.yaml under gateway.routes; \`${commandName()} init\` creates the file. Or run \`${commandName()} start\` for a built-in example.`,
     )
   const startReport = reportWith(openLog(config), options)
   await runInWorkers(options.workers ?? config.gateway.workers, startReport, ({ report, workers, onStart }) =>

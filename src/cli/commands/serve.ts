@@ -1,5 +1,8 @@
 import { Command } from 'commander'
+import { hasNoFiles } from '../../program/demo/rules.js'
 import { openLog } from '../../program/log.js'
+import { commandName } from '../command-name.js'
+import { UsageError } from '../failure.js'
 import {
   configOption,
   grpcPortOption,
@@ -48,6 +51,10 @@ export function serveCommand(): Command {
 
 async function serve(options: ServeOptions): Promise<void> {
   const config = await readConfig(options)
+  if (options.rules === undefined && hasNoFiles(config))
+    throw new UsageError(
+      `There is no rules file rules.yaml, and no fluxgate.yaml. Run \`${commandName()} init\` to create both, or \`${commandName()} start\` to try demo rules.`,
+    )
   const startReport = reportWith(openLog(config), options)
   await runInWorkers(options.workers ?? config.server.workers, startReport, ({ report, workers, onStart }) =>
     startServer({ config, options, report, workers, onStart }),

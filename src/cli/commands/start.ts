@@ -12,6 +12,7 @@ import { openLog } from '../../program/log.js'
 import { configuredRules } from '../../program/rules.js'
 import { serverOf } from '../../program/server.js'
 import { fileRuleStore } from '../../rules/file/file-rule-store.js'
+import { commandName } from '../command-name.js'
 import { configOption, grpcPortOption, jsonLinesOption, portOption, rulesOption } from '../options/shared-options.js'
 import { displayPath } from '../output/output.js'
 import { companionServer } from '../start/companion-server.js'
@@ -62,7 +63,7 @@ async function start(given: StartCommandOptions): Promise<void> {
   const warnings: string[] = []
   if (isDemo)
     warnings.push(
-      'this directory has neither fluxgate.yaml nor rules.yaml: demo rules are in use, and edits of them are lost at exit. Run `fluxgate init` to create both files.',
+      `this directory has neither fluxgate.yaml nor rules.yaml: demo rules are in use, and edits of them are lost at exit. Run \`${commandName()} init\` to create both files.`,
     )
   if (config.gateway.workers !== 1 || config.server.workers !== 1)
     warnings.push(

@@ -1,4 +1,5 @@
 import { Command } from 'commander'
+import { FluxGateError } from '../../../core/errors.js'
 import type { CandidateReport } from '../../../gate/candidates/candidate-control.js'
 import {
   dropCandidate,
@@ -9,10 +10,11 @@ import {
 } from '../../../rules/store/candidates.js'
 import { ruleSetsIn } from '../../../rules/store/document-sets.js'
 import { UsageError } from '../../failure.js'
+import { adminClient, serverOption } from '../../options/server-option.js'
 import { print, printJson } from '../../output/output.js'
-import { serverClient } from '../../server-client.js'
 import { readDocument } from '../rules/document.js'
-import { editor, onTarget, type TargetOptions, withTarget } from '../rules/target.js'
+import { printNotFound } from '../rules/list.js'
+import { editor, onTarget, type RulesTarget, type TargetOptions, withTarget } from '../rules/target.js'
 import { reportLines } from './report.js'
 
 interface CandidateOptions extends TargetOptions {
@@ -23,10 +25,31 @@ const examples = `
 Examples:
   $ fluxgate candidate put api stricter.yaml --server http://127.0.0.1:8090
       evaluate another version of rule set api beside the current one, without effect
-  $ fluxgate candidate report api --server http://127.0.0.1:8090
-      show what it would have rejected
+  $ fluxgate candidate report api
+      show what it would have rejected on the server at http://127.0.0.1:8090
   $ fluxgate candidate promote api --server http://127.0.0.1:8090
   $ fluxgate candidate drop api --server http://127.0.0.1:8090
+`
+
+const statuses = '\nExit status: 0 success, 1 the rule set has no candidate, 2 failure.\n'
+
+const putExamples = `
+Examples:
+  $ fluxgate candidate put api stricter.yaml --server http://127.0.0.1:8090
+  $ fluxgate rules get api | sed 's/capacity: 100/capacity: 80/' | fluxgate candidate put api -
+
+Exit status: 0 created or replaced, 2 invalid rules, or failure.
+`
+
+const reportExamples = `
+Examples:
+  $ fluxgate candidate report api
+      compare on http://127.0.0.1:8090
+  $ fluxgate candidate report api --json | jq .rejectedThenOnly
+      requests that only the candidate rejects
+
+"now only" counts requests that only the rules in force reject, "candidate only" those that only the candidate rejects.
+Exit status: 0 success, 1 the rule set has no candidate, 2 the server could not be asked.
 `
 
 export function candidateCommand(): Command {
@@ -48,6 +71,7 @@ const putCommand = (): Command =>
     .argument(...ruleSetArgument)
     .argument('<file>', 'rules file with one rule set, YAML or JSON; - for standard input')
     .option('--json', 'print the candidate as JSON')
+    .addHelpText('after', putExamples)
     .action((ruleSetId: string, file: string, options: CandidateOptions) =>
       onTarget(options, async (target) => {
         const document = await candidateIn(file, ruleSetId)
@@ -62,8 +86,9 @@ const getCommand = (): Command =>
     .description('Print the candidate of a rule set as JSON.')
     .argument(...ruleSetArgument)
     .option('--json', 'print JSON, which is the default')
+    .addHelpText('after', statuses)
     .action((ruleSetId: string, options: CandidateOptions) =>
-      onTarget(options, async (target) => {
+      onCandidate(options, async (target) => {
         const found = await getCandidate(target, ruleSetId)
         if (found === undefined) throw noCandidate(ruleSetId)
         printJson(found)
@@ -74,12 +99,14 @@ const reportCommand = (): Command =>
   new Command('report')
     .description('Compare the candidate with the rules in force, by rule and by key.')
     .argument(...ruleSetArgument)
-    .requiredOption('--server <url>', 'FluxGate server; token from FLUXGATE_ADMIN_TOKEN')
+    .addOption(serverOption())
     .option('--json', 'print the report as JSON')
-    .action(async (ruleSetId: string, { server, json }: { server: string; json?: true }) => {
-      const client = serverClient(server, ['FLUXGATE_ADMIN_TOKEN'])
+    .addHelpText('after', reportExamples)
+    .action(async (ruleSetId: string, { json, ...options }: { server?: string; json?: true }) => {
       const path = `/api/rule-sets/${encodeURIComponent(ruleSetId)}/candidate/report`
-      const report = (await client.request('GET', path)).body as CandidateReport
+      const { status, body } = await adminClient(options).request('GET', path, { expected: [404] })
+      if (status === 404) return printNotFound((body as { detail: string }).detail)
+      const report = body as CandidateReport
       if (json) printJson(report)
       else for (const line of reportLines(report)) print(line)
     })
@@ -89,8 +116,9 @@ const promoteCommand = (): Command =>
     .description('Replace the rule set by its candidate, and remove the candidate.')
     .argument(...ruleSetArgument)
     .option('--json', 'print the rule set as JSON')
+    .addHelpText('after', statuses)
     .action((ruleSetId: string, options: CandidateOptions) =>
-      onTarget(options, async (target) => {
+      onCandidate(options, async (target) => {
         const promoted = await promoteCandidate(target, ruleSetId, { by: editor() })
         if (options.json) printJson(promoted)
         else print(`${ruleSetId} has version ${promoted.version}: ${rulesText(promoted.rules.length)}`)
@@ -102,13 +130,21 @@ const dropCommand = (): Command =>
     .description('Remove the candidate of a rule set.')
     .argument(...ruleSetArgument)
     .option('--json', 'print { ruleSetId, dropped }')
+    .addHelpText('after', statuses)
     .action((ruleSetId: string, options: CandidateOptions) =>
-      onTarget(options, async (target) => {
+      onCandidate(options, async (target) => {
         if (!(await dropCandidate(target, ruleSetId, { by: editor() }))) throw noCandidate(ruleSetId)
         if (options.json) printJson({ ruleSetId, dropped: true })
         else print(`candidate of ${ruleSetId} removed`)
       }),
     )
+
+/** As `onTarget`. A missing candidate is a negative result, as for rules that do not exist. */
+const onCandidate = (options: CandidateOptions, use: (target: RulesTarget) => Promise<void>): Promise<void> =>
+  onTarget(options, use).catch((error: unknown) => {
+    if (!(error instanceof FluxGateError) || error.code !== 'FLUXGATE_CANDIDATE_UNKNOWN') throw error
+    printNotFound(error.message)
+  })
 
 const rulesText = (count: number): string => `${count} ${count === 1 ? 'rule' : 'rules'}`
 
