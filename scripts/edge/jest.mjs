@@ -11,10 +11,16 @@ const body = `
 `
 const imported = `test('limits', async () => { const { createLimiter } = await import('fluxgate-js')${body}})`
 const required = `test('limits', async () => { const { createLimiter } = require('fluxgate-js')${body}})`
+// The entry of Nest refers to its own place with `import.meta`.
+const nest = `test('loads', () => expect(require('fluxgate-js/nest').RateLimitModule).toBeDefined())`
 const esModule = `import { createLimiter } from 'fluxgate-js'\ntest('limits', async () => {${body}})`
 
 export function checkJest() {
-  const babel = { '@babel/core': '^7.29.13', '@babel/plugin-transform-modules-commonjs': '^7.28.6' }
+  const babel = {
+    '@babel/core': '^7.29.13',
+    '@babel/plugin-transform-modules-commonjs': '^7.28.6',
+    'babel-plugin-transform-import-meta': '^2.3.3',
+  }
   const folder = trialProject('jest', { jest: '^30.2.0', ...babel })
   // Babel otherwise looks for its configuration in the folders above.
   writeFileSync(join(folder, 'babel.config.json'), '{}')
@@ -32,6 +38,7 @@ export function checkJest() {
   jest('module.test.mjs', esModule, {}, flag)
   jest('import.test.cjs', imported, {}, flag)
   jest('require.test.cjs', required, documentedConfig())
+  jest('nest.test.cjs', nest, documentedConfig())
   const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
   if (major > 24 || (major === 24 && minor >= 9)) jest('require.test.cjs', required, {}, flag)
 }
