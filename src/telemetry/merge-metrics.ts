@@ -13,7 +13,7 @@ const sum: Merge = (one, other) => one + other
 
 type MetricSample = CollectedMetric['samples'][number]
 
-/** Merges the metrics of several processes. Of several exemplars, the latest is kept. */
+/** Merges the metrics of several processes. The latest exemplar is kept. */
 export function mergeMetrics(processes: readonly (readonly CollectedMetric[])[]): CollectedMetric[] {
   const families = new Map<string, CollectedMetric>()
   const series = new Map<string, Map<string, MetricSample>>()

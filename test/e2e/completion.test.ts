@@ -42,7 +42,7 @@ function inFish(line: string): string[] | undefined {
 
 const cases: [line: string, expected: string[]][] = [
   ['fluxgate s', ['start', 'serve', 'simulate']],
-  ['fluxgate rules ', ['list', 'get', 'apply', 'diff', 'export', 'validate']],
+  ['fluxgate rules ex', ['export']],
   ['fluxgate bulk o', ['overrides']],
   ['fluxgate overrides s', ['set']],
   ['fluxgate serve --w', ['--workers']],

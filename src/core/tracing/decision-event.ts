@@ -1,5 +1,5 @@
 import type { Decision } from '../decision.js'
-import { isSampled, type OpenTelemetryApi } from './open-telemetry.js'
+import { type ActiveSpan, isSampled, type OpenTelemetryApi } from './open-telemetry.js'
 
 /**
  * Adds an event with the decision to the active span, if that is sampled. The event contains no key, because keys are addresses
@@ -13,28 +13,41 @@ export function addDecisionEvent({ trace }: OpenTelemetryApi, decision: Decision
 /** Bounds the name of an unknown rule set, which a client may have chosen. */
 const maxLength = 128
 
-function attributesOf(decision: Decision): Record<string, string | number | boolean | string[]> {
-  const { allowed, delayMs, reason, ruleSetId, ruleId, band, limit, remaining, retryAfterMs, bands } = decision
-  const { degraded, degradedCause } = decision
-  const shadowDenied = bands.filter(({ shadow, allowed }) => shadow && !allowed).map((one) => one.ruleId)
-  return {
-    ...(ruleSetId !== null && { 'fluxgate.rule_set': ruleSetId.slice(0, maxLength) }),
-    ...(ruleId !== null && { 'fluxgate.rule': ruleId }),
-    ...(band !== null && { 'fluxgate.band': band }),
-    'fluxgate.outcome': outcomeOf(decision),
-    'fluxgate.reason': reason,
-    ...(remaining >= 0 && { 'fluxgate.limit': limit, 'fluxgate.remaining': remaining }),
-    ...(delayMs > 0 && { 'fluxgate.delay_ms': delayMs }),
-    ...(!allowed && retryAfterMs !== null && { 'fluxgate.retry_after_ms': retryAfterMs }),
-    ...(degraded && { 'fluxgate.degraded': true }),
-    ...(degradedCause !== undefined && { 'fluxgate.degraded_cause': degradedCause }),
-    ...(shadowDenied.length > 0 && { 'fluxgate.shadow_denied': [...new Set(shadowDenied)] }),
+type Attributes = Parameters<ActiveSpan['addEvent']>[1]
+
+/** Assigns each attribute by itself: spreading conditional objects takes ten times as long. */
+function attributesOf(decision: Decision): Attributes {
+  const { allowed, delayMs, reason, ruleSetId, ruleId, band, limit, remaining, retryAfterMs } = decision
+  const attributes: Attributes = { 'fluxgate.outcome': outcomeOf(decision), 'fluxgate.reason': reason }
+  if (ruleSetId !== null) attributes['fluxgate.rule_set'] = ruleSetId.slice(0, maxLength)
+  if (ruleId !== null) attributes['fluxgate.rule'] = ruleId
+  if (band !== null) attributes['fluxgate.band'] = band
+  if (remaining >= 0) {
+    attributes['fluxgate.limit'] = limit
+    attributes['fluxgate.remaining'] = remaining
   }
+  if (delayMs > 0) attributes['fluxgate.delay_ms'] = delayMs
+  if (!allowed && retryAfterMs !== null) attributes['fluxgate.retry_after_ms'] = retryAfterMs
+  if (decision.degraded) attributes['fluxgate.degraded'] = true
+  if (decision.degradedCause !== undefined) attributes['fluxgate.degraded_cause'] = decision.degradedCause
+  addShadows(attributes, decision)
+  return attributes
 }
 
-/** What happened to the request. Delayed means allowed after a delay. */
+/** The rules in SHADOW mode that would have rejected. The bands of a rule are adjacent. */
+function addShadows(attributes: Attributes, { bands }: Decision): void {
+  let rules: string[] | undefined
+  for (const { shadow, allowed, ruleId } of bands) {
+    if (!shadow || allowed || rules?.at(-1) === ruleId) continue
+    rules ??= []
+    rules.push(ruleId)
+  }
+  if (rules !== undefined) attributes['fluxgate.shadow_denied'] = rules
+}
+
+/** The outcome of a decision. Delayed means allowed after a delay. */
 export type Outcome = 'allowed' | 'delayed' | 'denied'
 
-/** The outcome of a decision, as metrics and events name it. */
+/** Returns the outcome as metrics and events name it. */
 export const outcomeOf = ({ allowed, delayMs }: Decision): Outcome =>
   allowed ? (delayMs > 0 ? 'delayed' : 'allowed') : 'denied'

@@ -19,7 +19,7 @@ export interface GateObserver {
   close(): Promise<void>
 }
 
-/** Opens what observes the decisions of a gate. Modules are loaded only if metrics are on, or if an OpenTelemetry SDK is registered. */
+/** Opens the observer of the decisions of a gate. Modules are loaded only if metrics are on, or if an OpenTelemetry SDK is registered. */
 export async function openObserver(
   isCounting: boolean,
   clock: Clock,

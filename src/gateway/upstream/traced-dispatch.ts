@@ -7,7 +7,7 @@ let isSubscribed = false
 
 /**
  * Passes a request to undici. If the OpenTelemetry instrumentation of undici is active, it starts a span for the request and
- * adds headers for it; those that the request already had are then removed, because two `traceparent` headers are none.
+ * adds headers for it; those that the request already had are then removed, because an upstream ignores a request with two `traceparent` headers.
  */
 export function tracedDispatch(fields: readonly string[], dispatch: () => void): void {
   if (!isSubscribed) subscribe('undici:request:create', removeReplaced)

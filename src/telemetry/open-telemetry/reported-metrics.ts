@@ -34,7 +34,7 @@ export const instrumentName = (name: string): string =>
 
 class ReportedMetrics {
   readonly #sources = new Set<Collect>()
-  /** What removed sources have counted. */
+  /** The counts of removed sources. */
   #counted: CollectedMetric[] = []
   readonly #durations: { record(value: number): void }
 

@@ -23,8 +23,10 @@ export class TracedObserver implements DecisionObserver {
   }
 
   decided(decision: Decision, context: RequestContext, durationMs: number): void {
+    // Recording a duration costs more than counting a decision, so only samples are recorded.
+    const isSample = this.#observer.isTiming
     this.#observer.decided(decision, context, durationMs)
-    if (durationMs >= 0) this.#source.decided(durationMs)
+    if (isSample && durationMs >= 0) this.#source.decided(durationMs)
     addDecisionEvent(this.#api, decision)
   }
 
