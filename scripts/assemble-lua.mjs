@@ -11,6 +11,7 @@ import { fileURLToPath } from 'node:url'
 const modules = {
   'src/rules/redis/lua/scripts.generated.ts': ['commit', 'find', 'read', 'stage', 'swap'],
   'src/stores/redis/lua/consume.generated.ts': ['consume'],
+  'src/stores/redis/bans/lua/scripts.generated.ts': ['set', 'lift', 'read', 'add'],
   'src/redis/lock/lua/scripts.generated.ts': [
     'acquire',
     'extend',

@@ -10,6 +10,7 @@ export type {
   StoreAvailability,
 } from './core/bucket-store.js'
 export { type Clock, systemClock } from './core/clock.js'
+export type { ActiveBan, BanInput, BanQuery, BanStore } from './core/contracts/ban-store.js'
 export type { BucketReset, BucketResetHandler } from './core/contracts/bucket-reset-handler.js'
 export type { KeyResolver } from './core/contracts/key-resolver.js'
 export type { Override, OverrideQuery, OverrideStore } from './core/contracts/override-store.js'
@@ -82,6 +83,7 @@ export {
   type RunResult,
   type WaitOptions,
 } from './gate/limiter/create-limiter.js'
+export type { LimiterBans } from './gate/limiter/limiter-bans.js'
 export type { LimiterOverrides } from './gate/limiter/limiter-overrides.js'
 export type { FluxGateOptions } from './gate/options.js'
 export type { ContextCustomizer } from './middleware/express.js'

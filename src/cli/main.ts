@@ -13,6 +13,7 @@ const commands: Readonly<Record<string, () => Promise<Command>>> = {
   explain: async () => (await import('./commands/explain/explain.js')).explainCommand(),
   rules: async () => (await import('./commands/rules/rules.js')).rulesCommand(),
   overrides: async () => (await import('./commands/overrides/overrides.js')).overridesCommand(),
+  bans: async () => (await import('./commands/bans/bans.js')).bansCommand(),
   reset: async () => (await import('./commands/reset.js')).resetCommand(),
   top: async () => (await import('./commands/top/top.js')).topCommand(),
   candidate: async () => (await import('./commands/candidate/candidate.js')).candidateCommand(),

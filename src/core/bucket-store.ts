@@ -1,5 +1,6 @@
 import type { Step } from './algorithm.js'
 import type { Ban } from './bans/ban.js'
+import type { BanStorage } from './bans/ban-storage.js'
 import type { FluxGateError } from './errors.js'
 import type { HoldId, HoldStorage } from './holds/hold-storage.js'
 import type { OverrideStorage } from './overrides/override-storage.js'
@@ -283,6 +284,8 @@ export interface BucketStore {
   readonly leasing?: Leasing | undefined
   /** Set if the store supports the algorithm CONCURRENCY. */
   readonly holds?: HoldStorage | undefined
+  /** Set if the store supports `ban` of groups, and can list, set and lift bans. */
+  readonly bans?: BanStorage | undefined
   /** Set if the store supports forced and partial charges. */
   readonly variants?: ChargeVariants | undefined
   /** Set if the store keeps reservations. */

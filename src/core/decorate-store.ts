@@ -7,7 +7,7 @@ import type { BucketStore, LeasingStore } from './bucket-store.js'
 export function decorateStore(store: LeasingStore, changes: Partial<BucketStore>): LeasingStore
 export function decorateStore(store: BucketStore, changes: Partial<BucketStore>): BucketStore
 export function decorateStore(store: BucketStore, changes: Partial<BucketStore>): BucketStore {
-  const { overrides, generations, availability, leasing, holds, variants, reservations, rejectionCache } = store
+  const { overrides, generations, availability, leasing, holds, bans, variants, reservations, rejectionCache } = store
   return {
     charge: (charges, peek) => store.charge(charges, peek),
     refund: (refunds) => store.refund(refunds),
@@ -19,6 +19,7 @@ export function decorateStore(store: BucketStore, changes: Partial<BucketStore>)
     availability,
     leasing,
     holds,
+    bans,
     variants,
     reservations,
     rejectionCache,

@@ -10,6 +10,7 @@ export const errorCodes = {
   FLUXGATE_CANDIDATE_UNKNOWN: 'The rule set has no candidate.',
   FLUXGATE_RULES_READ_ONLY: 'The rules cannot be edited, because they are read-only or defined in code.',
   FLUXGATE_OVERRIDE_INVALID: 'An override is invalid; `errors` lists every issue with its path.',
+  FLUXGATE_BAN_INVALID: 'A ban that is set by hand is invalid; `errors` lists every issue with its path.',
   FLUXGATE_CONFIG_INVALID: 'The configuration is invalid; `errors` lists every issue with its path.',
   FLUXGATE_CONFIG_UNREADABLE: 'The configuration file could not be read.',
   FLUXGATE_IDENTITY_UNCONFIGURED: 'A rule needs a user id or an API key, but no source for it is configured.',

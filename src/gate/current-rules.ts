@@ -1,4 +1,4 @@
-import type { BucketStore, SharedGenerations } from '../core/bucket-store.js'
+import type { BucketGroup, BucketStore, SharedGenerations } from '../core/bucket-store.js'
 import type { BucketReset } from '../core/contracts/bucket-reset-handler.js'
 import {
   type CompiledRule,
@@ -46,7 +46,16 @@ export class CurrentRules {
   }
 
   ruleOf(ruleSetId: string, ruleId: string): Rule | undefined {
-    return this.snapshot.plans.get(ruleSetId)?.rules.get(ruleId)?.rule
+    return this.compiledRule(ruleSetId, ruleId)?.rule
+  }
+
+  /** The rule with its buckets. */
+  readonly compiledRule = (ruleSetId: string, ruleId: string): CompiledRule | undefined =>
+    this.snapshot.plans.get(ruleSetId)?.rules.get(ruleId)
+
+  /** True if the group belongs to a rule in force, not to a candidate. */
+  has({ ruleSetId, ruleId }: BucketGroup): boolean {
+    return this.compiledRule(ruleSetId, ruleId) !== undefined
   }
 
   /** One rule, or all rules of a rule set. Throws if no rule matches. */

@@ -1,3 +1,5 @@
+import type { StartedBan } from '../core/bans/ban-storage.js'
+import { ticksPerMs } from '../core/clock.js'
 import type { Decision } from '../core/decision.js'
 import { FluxGateError, messageOf } from '../core/errors.js'
 import type { RequestContext } from '../core/request-context.js'
@@ -6,6 +8,8 @@ import type { RequestContext } from '../core/request-context.js'
 export interface GateEvents {
   /** Emitted after every decision, with the milliseconds that it took. */
   decision: { readonly decision: Decision; readonly context: RequestContext; readonly durationMs: number }
+  /** A decision of this process has banned a key. `until` is an ISO 8601 time. */
+  ban: { readonly ruleSetId: string; readonly ruleId: string; readonly key: string; readonly until: string }
   /** Emitted after each reload; `changed` is false if the rules were equal. With an `error`, the previous rules stay in force. */
   reload: { readonly changed: boolean; readonly error: FluxGateError | null }
   /** The store has failed: in a decision, a bucket reset or a health probe. Emitted once per outage. */
@@ -23,6 +27,7 @@ export class GateListeners {
   hearDecisions = false
   readonly #byEvent: { [Name in keyof GateEvents]: Set<GateListener<Name>> } = {
     decision: new Set(),
+    ban: new Set(),
     reload: new Set(),
     degraded: new Set(),
     recovered: new Set(),
@@ -63,6 +68,14 @@ export class GateListeners {
     }
   }
 }
+
+/** The event of a ban. */
+export const startedBan = ({ group: { ruleSetId, ruleId }, key, until }: StartedBan): GateEvents['ban'] => ({
+  ruleSetId,
+  ruleId,
+  key,
+  until: new Date(Math.ceil(until / ticksPerMs)).toISOString(),
+})
 
 /** The error of a `reload` event. */
 export const asReloadError = (error: unknown): FluxGateError =>

@@ -1,3 +1,4 @@
+import type { BanStore } from '../core/contracts/ban-store.js'
 import type { OverrideStore } from '../core/contracts/override-store.js'
 import type { JointCheck, JointDecision, JointOptions } from '../core/decision/joint/joint-check.js'
 import type { BandDecision, Decision } from '../core/decision.js'
@@ -102,6 +103,8 @@ export interface FluxGate extends Handler {
   readonly warnings: Warnings
   /** Overrides of rules; undefined if the store does not support them. */
   readonly overrides?: OverrideStore | undefined
+  /** Bans of keys by rules with `ban`; undefined if the store does not support them. */
+  readonly bans?: BanStore | undefined
   /** Candidates: other versions of rule sets, evaluated beside the rules in force without effect. */
   readonly candidates: CandidateControl
   /** Adds an event listener. Returns a function that removes it. */

@@ -1,5 +1,6 @@
 import { type BucketStore, chargeOf } from '../core/bucket-store.js'
 import type { Clock } from '../core/clock.js'
+import type { BanStore } from '../core/contracts/ban-store.js'
 import type { OverrideStore } from '../core/contracts/override-store.js'
 import type { EditedRules, ReloadRequest } from '../core/contracts/rule-set-provider.js'
 import { checkKey } from '../core/decision/check-request.js'
@@ -29,11 +30,12 @@ import type { MetricsFormat } from '../telemetry/exposition/exposition.js'
 import type { GateMetrics } from '../telemetry/gate-metrics.js'
 import type { CollectedMetric } from '../telemetry/metrics.js'
 import type { Warnings } from '../validation/warnings.js'
+import { banStore } from './bans/ban-store.js'
 import { type CandidateControl, candidateControl } from './candidates/candidate-control.js'
 import { CandidateHandler, refundCandidate } from './candidates/candidate-handler.js'
 import { Candidates, inForce } from './candidates/candidates.js'
 import { CurrentRules } from './current-rules.js'
-import { asReloadError, type GateEvents, type GateListener, GateListeners } from './events.js'
+import { asReloadError, type GateEvents, type GateListener, GateListeners, startedBan } from './events.js'
 import type { BucketSelector, FluxGate } from './flux-gate.js'
 import { PendingResets } from './generations/pending-resets.js'
 import { requireGenerations } from './generations/require-generations.js'
@@ -65,6 +67,7 @@ export class Gate implements FluxGate {
   readonly #candidates: Candidates
   readonly candidates: CandidateControl
   readonly overrides: OverrideStore | undefined
+  readonly bans: BanStore | undefined
   readonly warnings: Warnings
   #reloadName = 'NONE'
   /** Stop functions of background work. */
@@ -73,7 +76,7 @@ export class Gate implements FluxGate {
 
   private constructor(options: FluxGateOptions, parts: GateParts) {
     const { clock, book, store, observer } = parts
-    const { overrides, generations, availability } = store
+    const { overrides, bans, generations, availability } = store
     this.#options = options
     this.#clock = clock
     this.#book = book
@@ -88,6 +91,9 @@ export class Gate implements FluxGate {
         ipv6Prefix: options.ipv6Prefix,
         clock,
       })
+    this.bans = bans && banStore(bans, { ruleOf: this.#rules.compiledRule, ipv6Prefix: options.ipv6Prefix })
+    if (bans !== undefined)
+      this.#stops.push(bans.onStart((ban) => this.#rules.has(ban.group) && this.#emit('ban', startedBan(ban))))
     this.#storeState = new StoreState({
       clock,
       probe: availability?.probe && (() => probeStore(store)),

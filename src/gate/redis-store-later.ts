@@ -56,6 +56,9 @@ function loadStore(
     get overrides() {
       return store?.overrides
     },
+    get bans() {
+      return store?.bans
+    },
     availability: {
       isBounded: true,
       probe: async () => (await loaded()).probe(),

@@ -2,7 +2,6 @@ import type { EventStreams } from './event-streams.js'
 import { openApiOf } from './openapi/openapi.js'
 import type { ApiParts } from './parts.js'
 import { json, type Route, route } from './request/route.js'
-import { bucketRoutes } from './routes/bucket-routes.js'
 import { candidateRoutes } from './routes/candidate-routes.js'
 import { checkRoutes } from './routes/check-routes.js'
 import { consoleRoutes } from './routes/console-routes.js'
@@ -10,7 +9,9 @@ import { documentRoutes } from './routes/document-routes.js'
 import { eventRoutes } from './routes/event-routes.js'
 import { explainRoutes } from './routes/explain/explain-routes.js'
 import { healthRoutes } from './routes/health-routes.js'
-import { overrideRoutes } from './routes/override-routes.js'
+import { banRoutes } from './routes/keys/ban-routes.js'
+import { bucketRoutes } from './routes/keys/bucket-routes.js'
+import { overrideRoutes } from './routes/keys/override-routes.js'
 import { reservationRoutes } from './routes/reservation-routes.js'
 import { ruleRoutes } from './routes/rule-routes.js'
 import { ruleSetRoutes } from './routes/rule-set-routes.js'
@@ -28,6 +29,7 @@ export function apiRoutes(parts: ApiParts, events: EventStreams): Route[] {
     ...ruleRoutes(parts),
     ...documentRoutes(parts),
     ...overrideRoutes(parts),
+    ...banRoutes(parts),
     ...bucketRoutes(parts),
     ...statisticsRoutes(parts),
     ...eventRoutes(events),

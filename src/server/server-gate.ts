@@ -1,3 +1,4 @@
+import type { BanStore } from '../core/contracts/ban-store.js'
 import type { OverrideStore } from '../core/contracts/override-store.js'
 import type { BandDecision, Decision } from '../core/decision.js'
 import type { ExplainOptions, Explanation } from '../core/explain/explanation.js'
@@ -35,6 +36,8 @@ export interface ServerGate extends Required<Handler> {
   readonly ruleSets: readonly RuleSet[]
   /** Present if the bucket store supports overrides. */
   readonly overrides?: OverrideStore | undefined
+  /** Present if the bucket store supports bans. */
+  readonly bans?: BanStore | undefined
   explain(context: RequestContext, options?: ExplainOptions): Promise<Explanation>
   /** Candidates in force, and their comparison in this process. */
   readonly candidates: {

@@ -1,6 +1,7 @@
 import type { Clock } from '../core/clock.js'
 import type { RequestContext } from '../core/request-context.js'
 import type { SampledTrace } from '../core/tracing/trace-id.js'
+import { BanCounts } from './ban-counts.js'
 import { DecisionRecorder } from './decision-recorder.js'
 import { type MetricsSource, metricFamilies } from './metrics.js'
 
@@ -11,6 +12,7 @@ export interface MeteredGate {
   readonly reservedCount: number
   readonly warnings: { readonly counts: Readonly<Record<string, number | undefined>> }
   on(name: 'reload', listener: (event: { readonly changed: boolean; readonly error: unknown }) => void): () => void
+  on(name: 'ban', listener: (event: { readonly ruleSetId: string; readonly ruleId: string }) => void): () => void
   health(): Promise<{
     readonly waiting: number
     readonly store: {
@@ -27,6 +29,7 @@ export class GateMetrics {
   readonly recorder: DecisionRecorder
   readonly names: readonly string[] = Object.keys(metricFamilies)
   readonly #reloads = { changed: 0, unchanged: 0, failed: 0 }
+  readonly #bans = new BanCounts()
   readonly #timer: NodeJS.Timeout
   #gate: MeteredGate | undefined
 
@@ -41,6 +44,7 @@ export class GateMetrics {
     gate.on('reload', ({ changed, error }) => {
       this.#reloads[error !== null ? 'failed' : changed ? 'changed' : 'unchanged']++
     })
+    gate.on('ban', ({ ruleSetId, ruleId }) => this.#bans.add(ruleSetId, ruleId))
   }
 
   /** Probes the store, at most once per second. */
@@ -61,6 +65,7 @@ export class GateMetrics {
       leasePermits: health?.store.heldPermits ?? 0,
       holds: gate?.heldCount ?? 0,
       reservations: gate?.reservedCount ?? 0,
+      bans: this.#bans.counted(),
     }
   }
 

@@ -22,6 +22,7 @@ function sourceOf(changes: Partial<MetricsSource> = {}): MetricsSource & { recor
     leasePermits: 5,
     holds: 6,
     reservations: 7,
+    bans: [{ ruleSetId: 'api', ruleId: 'login', count: 7 }],
   } as const
   return { recorder, counters, durations, storeErrors, reloads, ...rest, ...changes }
 }
@@ -67,13 +68,13 @@ const decision = (ruleId: string, allowed = true) =>
   unmeteredDecision(allowed, allowed ? 'ALLOWED' : 'LIMITED', 0, { ruleSetId: 'api', ruleId })
 
 describe('the metrics', () => {
-  it('have TYPE and HELP for each of the thirteen families, and no samples of other families', () => {
+  it('have TYPE and HELP for each of the fourteen families, and no samples of other families', () => {
     const { types, helps, samples } = parse(rendered(sourceOf()))
     expect(Object.fromEntries(types)).toEqual(
       Object.fromEntries(Object.entries(metricFamilies).map(([name, { type }]) => [name, type])),
     )
     expect([...helps.keys()]).toEqual([...types.keys()])
-    expect(types.size).toBe(13)
+    expect(types.size).toBe(14)
     const families = new Set(samples.map(({ name }) => name.replace(/_(bucket|sum|count)$/, '')))
     for (const name of families) expect(types.has(name), name).toBe(true)
   })
@@ -104,6 +105,7 @@ describe('the metrics', () => {
     expect(valuesOf('fluxgate_rule_reloads_total', { result: 'changed' })).toEqual([2])
     expect(valuesOf('fluxgate_waiting_requests')).toEqual([4])
     expect(valuesOf('fluxgate_lease_permits')).toEqual([5])
+    expect(valuesOf('fluxgate_bans_total', { rule_set: 'api', rule: 'login' })).toEqual([7])
   })
 
   it('have cumulative histogram buckets', () => {
@@ -146,7 +148,7 @@ it('sums the metrics of several processes, and reports the worst circuit breaker
   const { samples, types } = parse(renderPrometheus(mergeMetrics([collectMetrics(one), collectMetrics(two)])))
   const sumOf = (text: string) =>
     samples.find(({ name, labels }) => `${name}${JSON.stringify(Object.values(labels))}` === text)?.value
-  expect(types.size).toBe(13)
+  expect(types.size).toBe(14)
   expect(sumOf('fluxgate_decisions_total["api","a","allowed"]')).toBe(2)
   expect(sumOf('fluxgate_decisions_total["api","b","denied"]')).toBe(1)
   expect(sumOf('fluxgate_decision_duration_seconds_bucket["0.000005"]')).toBe(1)

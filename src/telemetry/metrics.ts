@@ -76,6 +76,11 @@ export const metricFamilies = {
     help: 'Reservations that this process has made and that are neither settled, canceled nor expired.',
     labels: [],
   },
+  fluxgate_bans_total: {
+    type: 'counter',
+    help: 'Bans that decisions have started. Bans set by hand are not counted.',
+    labels: ['rule_set', 'rule'],
+  },
 } as const satisfies Record<string, MetricFamily>
 
 export type MetricName = keyof typeof metricFamilies
@@ -93,6 +98,7 @@ export interface MetricsSource {
   readonly leasePermits: number
   readonly holds: number
   readonly reservations: number
+  readonly bans: readonly { readonly ruleSetId: string; readonly ruleId: string; readonly count: number }[]
 }
 
 /** Bounds the number of series, because programs may create any number of rule sets. */
@@ -167,4 +173,6 @@ const samplesOf: { readonly [Name in MetricName]: (source: MetricsSource) => rea
   fluxgate_lease_permits: ({ leasePermits }) => single(leasePermits),
   fluxgate_holds: ({ holds }) => single(holds),
   fluxgate_reservations: ({ reservations }) => single(reservations),
+  fluxgate_bans_total: ({ bans }) =>
+    bans.map(({ ruleSetId, ruleId, count }): Sample => ['', [ruleSetId, ruleId], count]),
 }

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import type { BucketStore } from '../core/bucket-store.js'
 import type { Clock } from '../core/clock.js'
 import { algorithmNames } from '../core/rule.js'
+import { banContract } from './bans/contract.js'
 import { compareWithModel } from './compare-with-model.js'
 import { band, chargeOf, group, second, startMs } from './fixtures.js'
 import { type ManualClock, manualClock } from './manual-clock.js'
@@ -21,6 +22,8 @@ export interface ContractOptions {
   readonly seed?: number
   /** True if the store keeps overrides. Default false. */
   readonly overrides?: boolean
+  /** True if the store supports `ban` of groups. Default false. */
+  readonly bans?: boolean
   /** True if the store keeps the used fraction of groups with `definitions`. Default false. */
   readonly definitions?: boolean
 }
@@ -215,6 +218,8 @@ export function bucketStoreContract(it: TestRunner, create: StoreFactory, option
     for (let i = 0; i < histories; i++)
       await compareWithModel(create, { seed: seed + i, steps: 100, maxCapacity: i % 2 === 0 ? 20 : 1e9 })
   })
+
+  if (options.bans) banContract(it, withStore, create, { seed, histories: Math.ceil(histories / 10) })
 
   if (options.definitions)
     it(`keeps the used fraction when definitions change, as the reference models do (seed ${seed})`, async () => {

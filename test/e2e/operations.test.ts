@@ -1,4 +1,4 @@
-/** `init`, `overrides`, `reset` and `top` as processes, against a running server. */
+/** `init`, `overrides`, `bans`, `reset` and `top` as processes, against a running server. */
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { tempWorkspace, type Workspace } from './running-program.js'
@@ -6,7 +6,12 @@ import { tempWorkspace, type Workspace } from './running-program.js'
 const rules = {
   id: 'api',
   rules: [
-    { id: 'per-address', overrides: true, bands: [{ capacity: 1, window: '1h' }] },
+    {
+      id: 'per-address',
+      overrides: true,
+      ban: { after: 100, within: '1m', for: '10m', max: '1h' },
+      bands: [{ capacity: 1, window: '1h' }],
+    },
     { id: 'closed', path: '/closed', bands: [{ capacity: 1, window: '1h' }] },
   ],
 }
@@ -119,6 +124,37 @@ describe('fluxgate overrides', () => {
     const closed = await set('api', 'closed', 'a', '--allow')
     expect([closed.status, closed.stderr]).toEqual([2, expect.stringContaining('set "overrides": true on the rule')])
     expect((await ask('overrides', 'get', 'api', 'nothing', 'a')).status).toBe(2)
+  }, 60_000)
+})
+
+describe('fluxgate bans', () => {
+  it('sets, gets, lists and lifts bans', async () => {
+    const { check, ask } = await served()
+    const until = new Date(Date.now() + 600_000).toISOString()
+    const set = await ask('bans', 'set', 'api', 'per-address', '203.0.113.7', '--until', until)
+    expect(set).toMatchObject({ status: 0, stdout: `203.0.113.7 is banned until ${until}.\n` })
+    expect(await check()).toBe(false)
+    const other = await ask('bans', 'set', 'api', 'per-address', '198.51.100.1', '--for', '10m', '--json')
+    expect(JSON.parse(other.stdout)).toMatchObject({ key: '198.51.100.1', retryAfterMs: 600_000, count: 0 })
+    expect((await ask('bans', 'list', 'api', 'per-address')).stdout).toContain(`203.0.113.7   ${until}  0`)
+    const listed = await ask('bans', 'list', 'api', 'per-address', '--prefix', '198.', '--json')
+    expect(JSON.parse(listed.stdout)).toMatchObject({ bans: [{ key: '198.51.100.1' }], more: false })
+    expect((await ask('bans', 'get', 'api', 'per-address', '203.0.113.7', '--json')).status).toBe(0)
+    const lifted = await ask('bans', 'lift', 'api', 'per-address', '203.0.113.7', '--json')
+    expect([lifted.status, JSON.parse(lifted.stdout)]).toEqual([0, { lifted: true }])
+    expect(await check()).toBe(true)
+    const again = await ask('bans', 'lift', 'api', 'per-address', '203.0.113.7')
+    expect([again.status, again.stderr]).toEqual([1, 'The key is not banned.\n'])
+  }, 60_000)
+
+  it('reports invalid bans, rules without a ban and unknown rules', async () => {
+    const { ask } = await served()
+    const long = await ask('bans', 'set', 'api', 'per-address', '203.0.113.7', '--for', '2h')
+    expect([long.status, long.stderr]).toEqual([2, expect.stringContaining('for: must be at most 3600s')])
+    const closed = await ask('bans', 'set', 'api', 'closed', '203.0.113.7')
+    expect([closed.status, closed.stderr]).toEqual([2, expect.stringContaining('must be a rule with a ban')])
+    expect((await ask('bans', 'list', 'api', 'nothing')).status).toBe(2)
+    expect((await ask('bans', 'get', 'api', 'nothing', 'a')).status).toBe(2)
   }, 60_000)
 })
 

@@ -143,7 +143,7 @@ export class ScaledBuckets implements Buckets {
   }
 
   /**
-   * What a bucket becomes when it is used with this band, or undefined if it counts as unused. With a new capacity of 0, a bucket
+   * The definition and the shares of a bucket after it is used with this band, or undefined if it counts as unused. With a new capacity of 0, a bucket
    * under the old definition is kept unchanged.
    */
   #targetOf(written: Written, band: Band): Written | undefined {

@@ -31,6 +31,7 @@ import { boundedStore, isStore, openStore } from '../open-store.js'
 import { sharedRedisStoreLater } from '../redis-store-later.js'
 import { decisionReporter } from '../reporting/decision-reporter.js'
 import { type ConsumeOptions, checkConsumeOptions } from './consume-options.js'
+import { type LimiterBans, limiterBans } from './limiter-bans.js'
 import { type LimiterOverrides, limiterOverrides } from './limiter-overrides.js'
 import { RuleBuckets, ruleSetId } from './rule-buckets.js'
 
@@ -74,6 +75,8 @@ export interface Limiter {
   refund(key: string, permits?: number): Promise<void>
   /** Other limits for single keys. Needs `overrides: true`. */
   readonly overrides: LimiterOverrides
+  /** Banned keys. Needs `ban`. */
+  readonly bans: LimiterBans
   /** Resets a key, so that its buckets are full. */
   reset(key: string): Promise<void>
   /** Resets all keys of the limiter. Other processes with the same store notice it within a second. */
@@ -221,6 +224,11 @@ export function createLimiter(options: LimiterOptions): Limiter {
   // A synchronous call cannot wait for a slot.
   const syncOptions = { waitForSlot: false }
 
+  const openBuckets = async (): Promise<void> => {
+    if (closed) throw limiterClosed()
+    if (!buckets.isOpen) await buckets.open()
+  }
+
   return {
     consumeSync(key, permits = 1) {
       if (store.chargeSync === undefined) throw syncUnsupported()
@@ -246,15 +254,8 @@ export function createLimiter(options: LimiterOptions): Limiter {
       if (!buckets.isOpen) await buckets.open()
       await rates.refund([chargeOf(key, permits)])
     },
-    overrides: limiterOverrides({
-      rule,
-      store,
-      clock,
-      async open() {
-        if (closed) throw limiterClosed()
-        if (!buckets.isOpen) await buckets.open()
-      },
-    }),
+    overrides: limiterOverrides({ rule, store, clock, open: openBuckets }),
+    bans: limiterBans({ rule, store, groupOf, open: openBuckets }),
     async reset(key) {
       if (!buckets.isOpen) await buckets.open()
       await store.reset(chargeOf(key, 1).group, key)

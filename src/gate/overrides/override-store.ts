@@ -4,6 +4,7 @@ import { FluxGateError } from '../../core/errors.js'
 import type { OverrideStorage } from '../../core/overrides/override-storage.js'
 import type { Rule } from '../../core/rule.js'
 import { overrideDocument, overrideKey, parseOverride } from '../../rules/schema/overrides/override-schema.js'
+import { pageArguments, pageCursor } from './page-arguments.js'
 
 export interface OverrideStoreOptions {
   /** Returns the rule in force. */
@@ -11,9 +12,6 @@ export interface OverrideStoreOptions {
   readonly ipv6Prefix?: number | undefined
   readonly clock: Clock
 }
-
-const maxPageSize = 1_000
-const defaultPageSize = 50
 
 /** Implements the public override API on top of a store: parses documents and validates them against their rule. */
 export function overrideStore(
@@ -31,20 +29,11 @@ export function overrideStore(
     return typeof parsed === 'string' || key === '' ? undefined : { ruleSetId, ruleId, ...parsed }
   }
   return {
-    async list(ruleSetId, ruleId, { prefix = '', limit = defaultPageSize, cursor = '' } = {}) {
+    async list(ruleSetId, ruleId, query = {}) {
       const rule = ruleIn(ruleSetId, ruleId)
-      for (const [name, text] of Object.entries({ prefix, cursor }))
-        if (typeof text !== 'string') throw invalid(`${name} must be a string; received ${String(text)}.`)
-      if (!Number.isInteger(limit) || limit < 1)
-        throw invalid(`limit must be an integer of at least 1; received ${String(limit)}.`)
-      const after = Buffer.from(cursor, 'base64url').toString()
-      const { entries, next } = await storage.list(ruleSetId, ruleId, {
-        prefix,
-        after,
-        limit: Math.min(limit, maxPageSize),
-      })
+      const { entries, next } = await storage.list(ruleSetId, ruleId, pageArguments(query))
       const items: Override[] = entries.map(({ key, terms }) => overrideDocument(key, terms, rule))
-      return { items, cursor: next === undefined ? null : Buffer.from(next).toString('base64url') }
+      return { items, cursor: pageCursor(next) }
     },
     async get(ruleSetId, ruleId, key) {
       const id = idOf(ruleSetId, ruleId, key)

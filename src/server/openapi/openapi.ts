@@ -20,6 +20,7 @@ const groups: Readonly<Record<string, string>> = {
   'Rule sets': 'Rule sets with all their rules.',
   Rules: 'Single rules, validation and reload.',
   Overrides: 'Exceptions to a rule for single keys.',
+  Bans: 'Keys that a rule rejects after repeated rejections.',
   Buckets: 'The state of one key under a rule.',
   Statistics: 'Recent decisions, counts and events.',
   Operations: 'Health, metrics and the console.',
@@ -140,7 +141,7 @@ const pathDescriptions: Readonly<Record<string, string>> = {
   id: 'Rule set ID.',
   ruleId: 'Rule ID.',
   file: 'Path of the file in the folder of the console.',
-  key: 'Key of the override. A slash may be written as is or as `%2F`.',
+  key: 'Key of the override or the ban. A slash may be written as is or as `%2F`.',
 }
 
 function parametersOf({ path, query, headers = {} }: Route, referring: Referring): Json[] {

@@ -31,6 +31,7 @@ export type RequestProblem = keyof typeof requestProblems
 export const errorStatus: Readonly<Partial<Record<ErrorCode, number>>> = {
   FLUXGATE_RULES_INVALID: 400,
   FLUXGATE_OVERRIDE_INVALID: 400,
+  FLUXGATE_BAN_INVALID: 400,
   FLUXGATE_ARGUMENT_INVALID: 400,
   FLUXGATE_COST_UNKNOWN: 400,
   FLUXGATE_RULES_READ_ONLY: 403,

@@ -63,7 +63,7 @@ export const defaultLimit = 50
 /** Query parameters of paginated lists. */
 export const pageParameters = {
   limit: described(wholeNumber(1, 1_000), `Page size. Default: ${defaultLimit}.`),
-  cursor: described(boundedText(1, 1_024), '`cursor` of the previous page.'),
+  cursor: described(boundedText(1, 2_048), '`cursor` of the previous page.'),
 }
 
 export const cursorSchema = textOrNull('Cursor of the next page; null on the last page.')

@@ -39,7 +39,7 @@ export class MemoryBuckets implements MemoryStore {
     release: async (holds) => this.#someHold(holds, (table, key, hold, now) => table.release(key, hold, now)),
     renew: async (holds) => !this.#someHold(holds, (table, key, hold, now) => !table.renew(key, hold, now)),
   }
-  readonly #bans = new MemoryBans()
+  readonly bans: MemoryBans
   readonly variants = memoryVariants(this)
   readonly reservations: MemoryReservations
 
@@ -48,6 +48,7 @@ export class MemoryBuckets implements MemoryStore {
     this.#clock = clock
     this.overrides = new MemoryOverrides(() => clock.now())
     this.reservations = new MemoryReservations(this, clock)
+    this.bans = new MemoryBans(() => ticks(clock))
   }
 
   get size(): number {
@@ -141,11 +142,11 @@ export class MemoryBuckets implements MemoryStore {
       }
       if (!allowed && !charge.shadow) result.granted = false
     }
-    if (hasBans && this.#bans.areBanned(charges, now)) result.granted = false
+    if (hasBans && this.bans.areBanned(charges, now)) result.granted = false
     if (newKeys > 0 && result.granted && !peek && !this.#makeRoom(newKeys, charges, now))
       return this.#charge(this.#overflow(charges), peek, now)
     this.#writeAll(charges, peek)
-    return hasBans && !result.granted ? this.#bans.apply(charges, result, peek) : result
+    return hasBans && !result.granted ? this.bans.apply(charges, result, peek) : result
   }
 
   /** Writes the steps of a granted decision. All others are turned into reports of the current state. */
@@ -290,7 +291,7 @@ export class MemoryBuckets implements MemoryStore {
 
   async reset(group: BucketGroup, key: string): Promise<void> {
     const storedKey = boundedKey(key)
-    this.#bans.delete(group, key)
+    this.bans.delete(group, key)
     this.#tables.delete(this.#tables.of(group), storedKey)
     const instead = this.overrides.groupOf(group, key, ticks(this.#clock))
     if (instead !== group && instead.listed === undefined) this.#tables.delete(this.#tables.of(instead), storedKey)
@@ -302,7 +303,7 @@ export class MemoryBuckets implements MemoryStore {
 
   async close(): Promise<void> {
     this.#tables.clear()
-    this.#bans.clear()
+    this.bans.clear()
     this.reservations.clear()
     this.#eviction.clear()
   }

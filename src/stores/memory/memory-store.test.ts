@@ -5,7 +5,7 @@ import { manualClock } from '../../testing/manual-clock.js'
 import { memoryStore } from './memory-store.js'
 
 describe('memoryStore', () =>
-  bucketStoreContract(it, (clock) => memoryStore({ clock }), { overrides: true, definitions: true }))
+  bucketStoreContract(it, (clock) => memoryStore({ clock }), { overrides: true, definitions: true, bans: true }))
 
 describe('a memory store that is full of buckets that reject', () => {
   const rule = group('rule', [band({ capacity: 1 })], { hasOverrides: true })

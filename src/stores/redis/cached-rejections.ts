@@ -125,10 +125,10 @@ export class CachedRejections implements RejectionCache {
         backdates.push(...backdatesOf(key, origin, ownStates, dueTick(origin, sentAt) - now))
         continue
       }
-      if (ownStates.includes(null)) continue
       const until = bannedUntil?.[i] ?? 0
+      if (until === 0 && ownStates.includes(null)) continue
       // Without a ban, the store counts every rejection.
-      if (until === 0 && group.ban !== undefined && !shadow) continue
+      if (until === 0 && group.ban !== undefined && !shadow && results.some(({ allowed }) => !allowed)) continue
       const refreshedAt = Number.NEGATIVE_INFINITY
       const times = { now, sentAt, answeredAt, refreshedAt }
       this.#add(cacheKey, {
@@ -176,7 +176,11 @@ export class CachedRejections implements RejectionCache {
       for (const band of entry.group.bands.keys()) {
         const result = this.#band(charge, entry, band, now)
         if (result === undefined) return undefined
-        if (!result.allowed && !charge.shadow) granted = false
+        if (!result.allowed && !charge.shadow) {
+          // The store counts every rejection by a rule with a ban.
+          if (charge.group.ban !== undefined && entry.bannedUntil === 0) return undefined
+          granted = false
+        }
         bands[index++] = result
       }
     }
@@ -189,7 +193,8 @@ export class CachedRejections implements RejectionCache {
   #band(charge: Charge, entry: Entry, index: number, now: number): BandResult | undefined {
     const { bannedUntil } = entry
     if (bannedUntil === 0 || charge.shadow) return this.#bandOf(charge, entry, index, now)
-    const result = now < bannedUntil ? this.#bandOf(charge, entry, index, now) : undefined
+    if (now >= bannedUntil) return undefined
+    const result = this.#bandOf(charge, entry, index, now) ?? bandOfSameCharge(charge, entry, index, now)
     if (result === undefined) return undefined
     const retryAfter = Math.max(result.retryAfter, bannedUntil - now)
     return { allowed: false, delay: 0, retryAfter, remaining: 0, resetAt: result.resetAt, banned: true }
@@ -198,7 +203,8 @@ export class CachedRejections implements RejectionCache {
   /** The result of the band itself. */
   #bandOf({ permits, maxWaitTicks }: Charge, entry: Entry, index: number, now: number): BandResult | undefined {
     const band = entry.group.bands[index] as Band
-    const state = entry.states[index] as readonly number[] | undefined
+    const state = entry.states[index]
+    if (state === null) return undefined
     if (cellsOf(band) !== undefined && entry.group.listed === undefined) {
       const result = this.#compute(band, state, permits, now, maxWaitTicks)
       return result.allowed ? this.#compute(band, state, 0, now, 0) : result
@@ -258,6 +264,18 @@ function originOf(
   const origin = before.origin ?? (hasMoved({ states }) || hasSteppedBack(before, now, sentAt) ? before : undefined)
   if (origin === undefined || before.group !== group || group.listed !== undefined) return undefined
   return isUntouched(before, states) ? origin : undefined
+}
+
+/** The result of the rejected charge, at a later time. During a ban, that of a band whose state is unknown has no other effect. */
+function bandOfSameCharge(
+  { permits, maxWaitTicks }: Charge,
+  { permits: before, maxWaitTicks: maxWaitBefore, results, now: at }: Entry,
+  index: number,
+  now: number,
+): BandResult | undefined {
+  if (permits !== before || maxWaitTicks !== maxWaitBefore) return undefined
+  const result = results[index] as BandResult
+  return { ...result, retryAfter: result.retryAfter - (now - at), resetAt: Math.max(now, result.resetAt) }
 }
 
 /** If this returns false, the caller refreshes the entry. */

@@ -26,6 +26,8 @@ export interface Answer extends LeaseResult {
   readonly states?: readonly BucketState[]
   /** Per charge, the tick at which the ban of its key ends; 0 without a ban. Set if a charge whose rule has a ban was rejected. */
   readonly bannedUntil?: readonly number[]
+  /** Per charge, true if this decision has started its ban. Set together with `bannedUntil`. */
+  readonly startedBans?: readonly boolean[]
 }
 
 /** KNOWN: the reservation exists already, or has ended. `record` is then its record. */
@@ -137,31 +139,38 @@ function readAnswer(reader: Reader, operation: Operation, applied: readonly Char
   const answer: Answer =
     applied === undefined ? { granted: isGranted, now, bands } : { granted: isGranted, now, bands, applied }
   if (states !== undefined) {
-    const bannedUntil = readBans(reader, (applied ?? operation.items) as readonly Charge[], bands)
-    return bannedUntil === undefined ? { ...answer, states } : { ...answer, states, bannedUntil }
+    return { ...answer, states, ...readBans(reader, (applied ?? operation.items) as readonly Charge[], bands) }
   }
   if (operation.type === 'PARTIAL') return { ...answer, taken: readCount(reader) }
   return operation.type === 'LEASE' && isGranted ? { ...answer, lease: readLease(reader) } : answer
 }
 
 /** Reads the bans of a rejected operation, and marks the bands of banned keys. Returns undefined if no rule has a ban. */
-function readBans(reader: Reader, charges: readonly Charge[], bands: BandResult[]): readonly number[] | undefined {
+function readBans(
+  reader: Reader,
+  charges: readonly Charge[],
+  bands: BandResult[],
+): Pick<Answer, 'bannedUntil' | 'startedBans'> | undefined {
   if (!charges.some(({ group }) => group.ban !== undefined)) return undefined
+  const startedBans: boolean[] = []
   let first = 0
-  return charges.map(({ group, shadow }) => {
+  const bannedUntil = charges.map(({ group, shadow }, i) => {
     const last = first + group.bands.length
     let until = 0
+    startedBans[i] = false
     if (group.ban !== undefined && group.listed === undefined && !shadow) {
       until = reader.numbers[reader.at++] as number
       const hasStarted = reader.numbers[reader.at++] as number
       if (!isCount(until) || !isCount(hasStarted)) throw malformedReply('ban')
+      startedBans[i] = until > 0 && hasStarted > 0
       // The rejection that starts a ban is a rejection by the limit.
       if (until > 0 && hasStarted === 0)
-        for (let i = first; i < last; i++) bands[i] = { ...(bands[i] as BandResult), banned: true }
+        for (let band = first; band < last; band++) bands[band] = { ...(bands[band] as BandResult), banned: true }
     }
     first = last
     return until
   })
+  return { bannedUntil, startedBans }
 }
 
 /** The script returns only the buckets. The algorithm computes the results here as it would there. */

@@ -19,6 +19,7 @@ import { isSplit, wrapRedisError } from '../../redis/client/errors.js'
 import { hashSlot } from '../../redis/client/hash-slot.js'
 import { malformedReply } from '../../redis/client/replies.js'
 import { Script } from '../../redis/client/script.js'
+import { RedisBans } from './bans/redis-bans.js'
 import { bucketPrefix, type Digest, Layouts } from './bucket-keys.js'
 import type { CachedRejections } from './cached-rejections.js'
 import { CalendarTime } from './calendar-time.js'
@@ -90,6 +91,7 @@ export class RedisBuckets implements LeasingStore {
   /** The last error of the connection, and the error that callers receive for it. */
   #unreachable: { readonly cause: unknown; readonly error: FluxGateError } | undefined
   readonly overrides: RedisOverrides
+  readonly bans: RedisBans
   readonly availability: StoreAvailability
   readonly rejectionCache: CachedRejections | undefined
   readonly leasing: Leasing = {
@@ -129,11 +131,17 @@ export class RedisBuckets implements LeasingStore {
     this.overrides = new RedisOverrides(connection, prefix, () => this.#localClock.now())
     const overrideOf: Names['overrideOf'] = (group, key) => this.overrides.locate(group, key)
     const calendarSpan = () => this.#calendarTime.span(ticks(this.#clock ?? this.#localClock))
-    this.#names = { prefix, layouts: new Layouts(digest), calendarSpan, overrideOf }
+    const layouts = new Layouts(digest)
+    this.#names = { prefix, layouts, calendarSpan, overrideOf }
     this.reservations = new RedisReservations({
       ...{ connection, prefix },
       ask: (operation) => this.ask(operation),
       overridden: (rule, override) => this.#overridden(rule, override),
+    })
+    this.bans = new RedisBans({
+      ...{ connection, prefix, layouts },
+      now: () => (clock === undefined ? -1 : ticks(clock)),
+      onChange: (group, key) => this.rejectionCache?.bucketsChanged([{ group, key }]),
     })
     const version = (): object => this.overrides.version
     this.#overrideCaches = new OverrideCaches({ prefix, isCluster: connection.isCluster, version })
@@ -201,6 +209,7 @@ export class RedisBuckets implements LeasingStore {
         }
       })
     this.overrides.close()
+    await this.bans.close()
     await this.#connection.close()
   }
 
@@ -357,8 +366,10 @@ export class RedisBuckets implements LeasingStore {
       resolve(answer)
       return
     }
-    const { states, bannedUntil, ...result } = answer
+    const { states, bannedUntil, startedBans, ...result } = answer
     const isPeek = operation.type === 'PEEK'
+    if (bannedUntil !== undefined)
+      this.bans.decided(answer.applied ?? (operation.items as readonly Charge[]), bannedUntil, startedBans)
     const backdates =
       this.rejectionCache?.record(operation.items as readonly Charge[], result, states, sentAt, isPeek, bannedUntil) ??
       []

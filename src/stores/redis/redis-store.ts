@@ -1,3 +1,4 @@
+import type { BanStorage } from '../../core/bans/ban-storage.js'
 import type { BucketStore, ChargeVariants, SharedGenerations, StoreAvailability } from '../../core/bucket-store.js'
 import type { Clock } from '../../core/clock.js'
 import { FluxGateError } from '../../core/errors.js'
@@ -42,6 +43,7 @@ const defaultConnectTimeoutMs = 2_000
 
 /** A bucket store in Redis. Created by `redisStore`. */
 export interface RedisStore extends BucketStore {
+  readonly bans: BanStorage
   readonly generations: SharedGenerations
   readonly holds: HoldStorage
   readonly overrides: OverrideStorage
@@ -130,6 +132,13 @@ export function redisStore(where: string | RedisOptions | object, options: Redis
     holds: {
       release: (holds) => afterConnecting(() => (store.holds as HoldStorage).release(holds)),
       renew: (holds) => afterConnecting(() => (store.holds as HoldStorage).renew(holds)),
+    },
+    bans: {
+      get: (group, key) => afterConnecting(() => buckets.bans.get(group, key)),
+      list: (group, query) => afterConnecting(() => buckets.bans.list(group, query)),
+      set: (group, key, end) => afterConnecting(() => buckets.bans.set(group, key, end)),
+      lift: (group, key) => afterConnecting(() => buckets.bans.lift(group, key)),
+      onStart: (listener) => buckets.bans.onStart(listener),
     },
     generations,
     overrides: clearingRejections(buckets.overrides, rejectionCache, (group, key) => buckets.cachedGroup(group, key)),

@@ -4,6 +4,7 @@ import type { BandResult, BucketGroup, BucketStore, Charge, ChargeResult, Refund
 import { type Clock, ticks } from '../../core/clock.js'
 import type { Hold } from '../../core/holds/hold-storage.js'
 import type { AlgorithmName, Band } from '../../core/rule.js'
+import { BanModel } from './ban-model.js'
 import { intervalModel, leakyModel, tokenModel } from './bucket-models.js'
 import { holdModel } from './hold-model.js'
 import { larger, type Model, type ModelResult } from './model.js'
@@ -91,7 +92,9 @@ export function referenceStore({ clock, reserves = false }: ReferenceOptions): R
     const outcomes = charges.map((charge) =>
       outcomeOf(charge, (band) => open(charge.group, band, charge.key, now, !peek), now),
     )
-    const granted = outcomes.every(({ charge, allowed }) => allowed || charge.shadow)
+    const banned = charges.map((charge) => bans.untilOf(charge, now))
+    const granted =
+      outcomes.every(({ charge, allowed }) => allowed || charge.shadow) && banned.every((until) => until === 0n)
     const bands = outcomes.flatMap(({ charge, buckets, allowed }) =>
       buckets.map(({ opened, answer }) => {
         if (!granted || !allowed || charge.permits === 0)
@@ -103,6 +106,8 @@ export function referenceStore({ clock, reserves = false }: ReferenceOptions): R
         return resultOf({ bucket, band, perPermit }, now, answer)
       }),
     )
+    const isRejected = outcomes.map(({ allowed }) => !allowed)
+    if (!granted) bans.apply(charges, bands, { now, banned, isRejected, peek })
     return { granted, now: Number(now), bands }
   }
 
@@ -123,6 +128,7 @@ export function referenceStore({ clock, reserves = false }: ReferenceOptions): R
     return { ...(await charge([{ ...given, permits: taken }], false)), taken }
   }
 
+  const bans = new BanModel(() => BigInt(ticks(clock)))
   const reservations = new ReferenceReservations({
     clock,
     charge: (charges, peek) => charge(charges, peek),
@@ -168,7 +174,9 @@ export function referenceStore({ clock, reserves = false }: ReferenceOptions): R
         return copy?.isUnused(written, now) ?? true
       })
     },
+    bans,
     async reset(group, key) {
+      bans.reset(group, key)
       for (const band of group.bands) buckets.delete(name(group, band, key))
     },
     async close() {
@@ -206,7 +214,7 @@ const inShares = (band: Band, perPermit: bigint): Band => ({
   refillTokens: band.refillTokens * Number(perPermit),
 })
 
-/** The bucket after it is used under `definition`: the same used fraction, in shares of which each permit has a whole number. */
+/** The bucket after it is used under `definition`: the same used fraction, in shares. A permit is a whole number of shares. */
 function converted(entry: Entry, definition: Band, band: Band, now: bigint, unused: () => Entry): Entry {
   const { model, definition: before = definition, shares } = entry
   const isSame = JSON.stringify(terms(before)) === JSON.stringify(terms(definition))

@@ -102,6 +102,8 @@ GET POST /api/rule-sets/{id}/rules
 GET PUT PATCH DELETE /api/rule-sets/{id}/rules/{ruleId}
 GET POST /api/rule-sets/{id}/rules/{ruleId}/overrides
 GET PUT DELETE /api/rule-sets/{id}/rules/{ruleId}/overrides/{key}
+GET POST /api/rule-sets/{id}/rules/{ruleId}/bans
+GET PUT DELETE /api/rule-sets/{id}/rules/{ruleId}/bans/{key}
 GET PUT DELETE /api/rule-sets/{id}/candidate
 GET /api/rule-sets/{id}/candidate/report
 POST /api/rule-sets/{id}/candidate/promote
@@ -258,6 +260,8 @@ describe('every response matches its description', () => {
   const band = { label: 'minute', capacity: 10, window: '1m' }
   const shop = '/api/rule-sets/shop'
   const overrides = `${shop}/rules/per-address/overrides`
+  const bans = `${shop}/rules/banning/bans`
+  const banning = { ban: { after: 5, within: '1m', for: '15m', factor: 2 }, bands: [band] }
   const who = { clientIp: '203.0.113.7', path: '/shop/cart', ruleSetId: 'shop' }
   const unknownHold = `s${'0'.repeat(16)}.${Buffer.from('["shop",60000,"per-address","a"]').toString('base64url')}`
   const bucket = '/api/buckets?ruleSetId=shop&ruleId=per-address'
@@ -329,6 +333,16 @@ describe('every response matches its description', () => {
     ['getOverride', 200, 'GET', `${overrides}/10.0.0.0/8`],
     ['listOverrides', 200, 'GET', `${overrides}?prefix=10.&limit=1`],
     ['deleteOverride', 204, 'DELETE', `${overrides}/10.0.0.0/8`],
+    ['putRule', 201, 'PUT', `${shop}/rules/banning`, banning],
+    ['createBan', 201, 'POST', bans, { key: '192.0.2.1', for: '1h' }],
+    ['createBan', 409, 'POST', bans, { key: '192.0.2.1' }],
+    ['createBan', 400, 'POST', bans, { key: '192.0.2.2', for: '2d' }],
+    ['putBan', 200, 'PUT', `${bans}/192.0.2.1`, { for: 60 }],
+    ['putBan', 201, 'PUT', `${bans}/192.0.2.3`, {}],
+    ['getBan', 200, 'GET', `${bans}/192.0.2.1`],
+    ['getBan', 404, 'GET', `${bans}/192.0.2.9`],
+    ['listBans', 200, 'GET', `${bans}?prefix=192.&limit=1`],
+    ['liftBan', 204, 'DELETE', `${bans}/192.0.2.1`],
     ['getBucket', 200, 'GET', `${bucket}&key=203.0.113.7`],
     ['getBucket', 404, 'GET', '/api/buckets?ruleSetId=shop&ruleId=nobody&key=x'],
     ['getBucket', 400, 'GET', bucket],

@@ -35,6 +35,7 @@ function processWith(now = 1_800_000_000_123) {
       leasePermits: 0,
       holds: 0,
       reservations: 0,
+      bans: [],
     })
   return { decide, collect }
 }

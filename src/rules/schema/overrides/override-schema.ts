@@ -17,7 +17,7 @@ const minEpochMs = 100_000_000_000
 const maxEpochMs = 8_640_000_000_000_000
 
 /** A point in time, parsed to epoch milliseconds. */
-const timeKind = (description: string): Kind<number> => ({
+export const timeKind = (description: string): Kind<number> => ({
   allowed: `${instant.allowed}, or epoch milliseconds`,
   schema: {
     anyOf: [instant.schema, { type: 'integer', minimum: minEpochMs, maximum: maxEpochMs }],

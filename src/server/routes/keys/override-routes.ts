@@ -1,21 +1,21 @@
-import type { OverrideStore } from '../../core/contracts/override-store.js'
-import { FluxGateError } from '../../core/errors.js'
-import { described } from '../../validation/kind.js'
-import { boundedText } from '../../validation/kinds.js'
-import { object } from '../../validation/structures.js'
-import type { ApiParts } from '../parts.js'
-import { ApiProblem, invalidRequest } from '../request/api-problem.js'
-import { type Call, json, type Route, route } from '../request/route.js'
-import { defaultLimit, pageParameters } from '../schemas/common-schemas.js'
+import type { OverrideStore } from '../../../core/contracts/override-store.js'
+import { FluxGateError } from '../../../core/errors.js'
+import { described } from '../../../validation/kind.js'
+import { boundedText } from '../../../validation/kinds.js'
+import { object } from '../../../validation/structures.js'
+import type { ApiParts } from '../../parts.js'
+import { ApiProblem, invalidRequest } from '../../request/api-problem.js'
+import { type Call, json, type Route, route } from '../../request/route.js'
+import { defaultLimit, pageParameters } from '../../schemas/common-schemas.js'
 import {
   newOverrideSchema,
   overrideBodySchema,
   overridePageSchema,
   overrideSchema,
-} from '../schemas/override-schemas.js'
-import { audit } from '../server-log.js'
-import { activeRule } from './active-rule.js'
-import { noContent, notFound, withName } from './edit-request.js'
+} from '../../schemas/override-schemas.js'
+import { audit } from '../../server-log.js'
+import { activeRule } from '../active-rule.js'
+import { noContent, notFound, withName } from '../edit-request.js'
 
 const group = 'Overrides'
 const access = 'ADMIN'
