@@ -318,3 +318,78 @@ describe('the Kubernetes manifest', () => {
     expect(config.server.drainTimeout).toBe(20_000)
   })
 })
+
+describe('the kustomizations', () => {
+  interface Kustomization {
+    readonly resources: string[]
+    readonly configMapGenerator: { name: string; files: string[] }[]
+  }
+  interface Resource {
+    readonly kind: string
+    readonly metadata: { name: string }
+    // biome-ignore lint/suspicious/noExplicitAny: the documents of Kubernetes have many shapes.
+    readonly spec: any
+  }
+  const base = 'kustomize/base'
+  const overlays = ['kustomize/overlays/envoy-sidecar', 'kustomize/overlays/envoy-gateway']
+  const kustomizationOf = (directory: string) => parse(read(`${directory}/kustomization.yaml`)) as Kustomization
+
+  /** The resources of a kustomization and of those that it includes, and the names of its config maps. */
+  function resolve(directory: string): { resources: Resource[]; configMaps: string[] } {
+    const { resources, configMapGenerator } = kustomizationOf(directory)
+    for (const { files } of configMapGenerator)
+      for (const file of files) expect(existsSync(join(root, 'deploy', directory, file)), file).toBe(true)
+    const parts = resources.map((one) =>
+      one.endsWith('.yaml')
+        ? { resources: parseAllDocuments(read(`${directory}/${one}`)).map((one) => one.toJS()), configMaps: [] }
+        : resolve(join(directory, one)),
+    )
+    return {
+      resources: parts.flatMap((part) => part.resources),
+      configMaps: [...configMapGenerator.map(({ name }) => name), ...parts.flatMap((part) => part.configMaps)],
+    }
+  }
+
+  it('has valid settings, whose ports are those of the container and the Service', async () => {
+    const env = { FLUXGATE_REDIS_URI: 'redis://redis.test', FLUXGATE_ADMIN_TOKEN: 'secret' }
+    const { server } = await loadConfig({ path: join(root, 'deploy', base, 'fluxgate.yaml'), env, cwd: scratch })
+    expect(server).toMatchObject({ port: 8090, grpcPort: 8081, grpcAuthentication: 'NONE' })
+    const { resources } = resolve(base)
+    const ofKind = (kind: string) => resources.find((one) => one.kind === kind)?.spec
+    const [container] = ofKind('Deployment').template.spec.containers
+    const ports = [
+      ['api', server.port],
+      ['grpc', server.grpcPort],
+    ]
+    expect(
+      container.ports.map((one: { name: string; containerPort: number }) => [one.name, one.containerPort]),
+    ).toEqual(ports)
+    expect(ofKind('Service').ports.map((one: { name: string; port: number }) => [one.name, one.port])).toEqual(ports)
+    expect(container.readinessProbe.httpGet).toEqual({ path: '/health/ready', port: 'api' })
+    expect(unknownVariables(read(`${base}/deployment.yaml`))).toEqual([])
+  })
+
+  it.each(overlays)('%s uses existing names, and Envoy calls the port of the rate limit service', (directory) => {
+    const { resources, configMaps } = resolve(directory)
+    expect(configMaps.sort()).toEqual(['envoy', 'fluxgate'])
+    const names = resources.map(({ kind, metadata }) => `${kind} ${metadata.name}`)
+    expect(new Set(names).size).toBe(names.length)
+    for (const { kind, spec } of resources) {
+      if (kind !== 'Deployment') continue
+      const { metadata, spec: pod } = spec.template
+      expect(metadata.labels).toMatchObject(spec.selector.matchLabels)
+      for (const { configMap } of pod.volumes) expect(configMaps).toContain(configMap.name)
+      const envoy = pod.containers.find((one: { name: string }) => one.name === 'envoy')
+      if (envoy === undefined) continue
+      expect(metadata.labels['fluxgate-client']).toBe('true')
+      expect(envoy.ports.map((one: { containerPort: number }) => one.containerPort)).toEqual([8080, 9901])
+    }
+    const { admin, static_resources: envoy } = parse(read(`${directory}/envoy.yaml`))
+    expect(admin.address.socket_address.port_value).toBe(9901)
+    expect(envoy.listeners[0].address.socket_address.port_value).toBe(8080)
+    const cluster = envoy.clusters.find((one: { name: string }) => one.name === 'fluxgate')
+    const [{ endpoint }] = cluster.load_assignment.endpoints[0].lb_endpoints
+    expect(endpoint.address.socket_address).toEqual({ address: 'fluxgate', port_value: 8081 })
+    expect(names).toContain('Service fluxgate')
+  })
+})
