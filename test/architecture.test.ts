@@ -43,6 +43,7 @@ const packageOwners: Readonly<Record<string, string>> = {
   mongodb: 'rules/mongo/',
   '@nestjs/common': 'middleware/',
   '@nestjs/core': 'middleware/',
+  '@nestjs/websockets': 'middleware/',
 }
 
 interface Layer {

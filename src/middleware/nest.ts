@@ -1,18 +1,15 @@
 /** Entry `fluxgate-js/nest`: guard, module and decorators for NestJS. */
+import { FluxGateError } from '../core/errors.js'
 import { refundIfAborted } from '../http/guard.js'
-import { mergeHeaders } from '../http/rate-limit-headers.js'
-import {
-  closesConnection,
-  countResponse,
-  frameworkIp,
-  NodeEdge,
-  type NodeRequest,
-  type NodeResponse,
-} from './edge/node-edge.js'
+import { countResponse } from './edge/node-edge.js'
 import type { RateLimitOptions } from './limits/create-guard.js'
-import { type RouteLimit, RouteLimits } from './limits/route-limits.js'
+import { type RouteGuard, type RouteLimit, RouteLimits } from './limits/route-limits.js'
+import { graphqlCall, isRootField } from './nest/calls/graphql-call.js'
+import { httpCall, type NestRequest, type NestResponse } from './nest/calls/http-call.js'
+import { type NestCall, type NestContext, subjectOf } from './nest/calls/nest-call.js'
+import { wsCall } from './nest/calls/ws-call.js'
 import { setDecision } from './nest/limit-decision.js'
-import { limitOf, type RateLimitDecorator, setLimit } from './nest/limit-metadata.js'
+import { hasLimit, limitOf, type RateLimitDecorator, setLimit } from './nest/limit-metadata.js'
 import { type CountedRequest, limitUnguarded, type NestHttpAdapter } from './nest/unguarded-requests.js'
 
 export type { ContextCustomizer, CountedResponse, RejectionMessage } from '../http/guard-options.js'
@@ -32,39 +29,28 @@ export type {
 /** @deprecated Use `RateLimitDecorator`. */
 type PlaceDecorator = RateLimitDecorator
 
-/** The part of Nest's `ExecutionContext` that is used. */
-interface NestContext {
-  getType(): string
-  getHandler(): { readonly name: string }
-  getClass(): { readonly name: string }
-  switchToHttp(): { getRequest(): unknown; getResponse(): unknown }
-}
-
-/** A request of Express, or of Fastify with Node's request in `raw`. */
-type NestRequest = NodeRequest & { readonly raw?: NodeRequest }
-
-type NestResponse = NodeResponse & {
-  readonly raw?: NodeResponse
-  /** Fastify: true if the reply was sent or hijacked. */
-  readonly sent?: boolean
-  header(name: string, value: string): unknown
-  /** Fastify only. */
-  code?(status: number): unknown
-}
-
 /**
- * Decorator that sets the limit of a controller or method: another rule set, another number of permits, or an inline rule as in
- * `@RateLimit({ capacity: 5, window: '1m' })`.
+ * Decorator that sets the limit of a controller, resolver, gateway or method: another rule set, another number of permits, an inline
+ * rule as in `@RateLimit({ capacity: 5, window: '1m' })`, or replacements of named limits.
  */
-export const RateLimit = <Native extends NestRequest = NestRequest>(
+export const RateLimit = <Native extends object = NestRequest>(
   limit: Exclude<RouteLimit<Native>, false>,
 ): RateLimitDecorator => setLimit(limit)
 
-/** Decorator that exempts a controller or method from rate limiting. */
-export const SkipRateLimit = (): RateLimitDecorator => setLimit(false)
+/**
+ * Decorator that exempts a controller or method from rate limiting, or from the named limits only.
+ *
+ * @example
+ * @SkipRateLimit('burst')
+ */
+export const SkipRateLimit = (...names: string[]): RateLimitDecorator =>
+  setLimit(names.length === 0 ? false : Object.fromEntries(names.map((name) => [name, false])))
 
-/** Guard that limits requests. Throws an `HttpException` with a problem document for rejected ones, so that filters see it. */
-export class RateLimitGuard<Native extends NestRequest = NestRequest, Reply extends object = NestResponse> {
+/**
+ * Guard that limits HTTP requests, fields of GraphQL operations and WebSocket messages. Throws an exception of Nest with a problem
+ * document for rejected ones, so that filters see it.
+ */
+export class RateLimitGuard<Native extends object = NestRequest, Reply extends object = NestResponse> {
   readonly #limits: RouteLimits<Native, Reply>
   readonly #countedBy = Symbol('fluxgate.countedBy')
 
@@ -74,39 +60,71 @@ export class RateLimitGuard<Native extends NestRequest = NestRequest, Reply exte
 
   /** Called by Nest for every request. */
   async canActivate(context: NestContext): Promise<boolean> {
-    if (context.getType() !== 'http') return true
+    const call = this.#callOf(context)
+    if (call === undefined) return true
     const { limit, scopeOf } = limitOf(context.getHandler(), context.getClass())
     const routeGuard = this.#limits.guardOf(limit, scopeOf)
-    const request = context.switchToHttp().getRequest() as Native
-    const raw = (request.raw ?? request) as CountedRequest
-    const isCounted = routeGuard !== undefined && raw[this.#countedBy] === routeGuard
-    raw[this.#countedBy] = routeGuard ?? false
-    if (routeGuard === undefined || isCounted) return true
-    const { guard, overrides } = routeGuard
-    const response = context.switchToHttp().getResponse() as NestResponse
-    const edge = new NodeEdge(raw, response.raw ?? response, frameworkIp(guard, request), request.originalUrl)
-    const admitted = await guard.admit(edge, request, overrides)
-    const outcome = refundIfAborted(admitted, response.sent === true || edge.isAborted())
+    if (context.getType() === 'http' && this.#isCounted(subjectOf(context) as CountedRequest, routeGuard)) return true
+    return routeGuard === undefined || this.#limit(context, call, routeGuard)
+  }
+
+  /** Undefined for calls that are not limited. */
+  #callOf(context: NestContext): NestCall | undefined {
+    const { warnings } = this.#limits
+    switch (context.getType()) {
+      case 'http': {
+        const http = context.switchToHttp()
+        return httpCall(http.getRequest() as NestRequest, http.getResponse() as NestResponse)
+      }
+      case 'graphql': {
+        const args = context.getArgs()
+        return isRootField(args) || hasLimit(context.getHandler()) ? graphqlCall(args, warnings) : undefined
+      }
+      case 'ws':
+        return wsCall(context, warnings)
+      default:
+        warnings.warn(
+          'FLUXGATE_RUNTIME_UNSUPPORTED',
+          `RateLimitGuard does not limit calls of the type "${context.getType()}". Use a guard with gate.check().`,
+        )
+        return undefined
+    }
+  }
+
+  /** True if the same limit has counted the request before, for example because the guard was registered twice. */
+  #isCounted(request: CountedRequest, routeGuard: RouteGuard<Native, Reply> | undefined): boolean {
+    const isCounted = routeGuard !== undefined && request[this.#countedBy] === routeGuard
+    request[this.#countedBy] = routeGuard ?? false
+    return isCounted
+  }
+
+  async #limit(
+    context: NestContext,
+    call: NestCall,
+    { guard, overrides }: RouteGuard<Native, Reply>,
+  ): Promise<boolean> {
+    const native = call.native as Native
+    const admitted = await guard.admit(call.edgeFor(guard), native, overrides)
+    const outcome = refundIfAborted(admitted, call.isAborted())
     if (outcome.kind === 'ABORTED') return unanswered()
-    const headers = mergeHeaders(outcome.headers, response, outcome.kind === 'REJECTED')
-    for (const name in headers) if (name !== 'Content-Type') response.header(name, headers[name] as string)
-    if (outcome.decision !== undefined) setDecision(raw, outcome.decision)
+    call.setHeaders(outcome)
+    if (outcome.decision !== undefined) setDecision(context, outcome.decision)
     if (outcome.kind === 'ALLOWED') {
-      if (guard.countsByResponse) countResponse(guard, request, outcome, edge.response)
+      if (call.response !== undefined) {
+        if (guard.countsByResponse) countResponse(guard, native, outcome, call.response)
+      } else if (outcome.release !== undefined) {
+        outcome.release()
+        throw responseUnknown()
+      }
       return true
     }
-    if (closesConnection(raw)) response.header('Connection', 'close')
-    const { decision, content, status } = outcome
+    const { decision } = outcome
     if (guard.onRejected !== undefined && decision !== undefined) {
-      setStatus(response, status)
-      await guard.onRejected(decision, request, response as unknown as Reply)
-      return unanswered()
+      call.prepareReply(outcome)
+      await guard.onRejected(decision, native, call.reply as Reply)
+      if (call.sendsReplies) return unanswered()
     }
-    // Nest sends the content as JSON, also if it is a string.
-    if (typeof content === 'object') response.header('Content-Type', outcome.headers['Content-Type'] as string)
-    // Exception filters test for Nest's own class. Imported on demand, so that this entry loads without Nest.
-    const { HttpException } = await import('@nestjs/common')
-    throw new HttpException(content, status)
+    throw await call.exceptionOf(outcome)
   }
 
   /**
@@ -132,14 +150,14 @@ export class RateLimitGuard<Native extends NestRequest = NestRequest, Reply exte
 /** Ends the handling of a request. One promise per request: a shared one would keep all of them in memory. */
 const unanswered = (): Promise<boolean> => new Promise(() => {})
 
-/** Fastify takes the status in `code`, Express in `statusCode`. */
-function setStatus(response: NestResponse, status: number): void {
-  if (response.raw === undefined) response.statusCode = status
-  else response.code?.(status)
-}
+const responseUnknown = (): FluxGateError =>
+  new FluxGateError(
+    'FLUXGATE_ARGUMENT_INVALID',
+    'The algorithm CONCURRENCY needs the HTTP response, which WebSocket messages and GraphQL contexts without res do not have. Use another algorithm, or return { req, res } from the context function of GraphQLModule.',
+  )
 
 /** Options of `RateLimitModule.forRootAsync`. */
-interface RateLimitAsyncOptions<Native extends NestRequest = NestRequest, Reply extends object = NestResponse> {
+interface RateLimitAsyncOptions<Native extends object = NestRequest, Reply extends object = NestResponse> {
   /** Returns the options. Receives the providers of `inject`. */
   readonly useFactory: (
     ...dependencies: never[]
@@ -203,14 +221,14 @@ function onAdapter(host: HttpAdapterHost, listener: (adapter: NestHttpAdapter) =
 // biome-ignore lint/complexity/noStaticOnlyClass: Nest modules are classes
 export class RateLimitModule {
   /** Registers one guard for the whole application. */
-  static forRoot<Native extends NestRequest = NestRequest, Reply extends object = NestResponse>(
+  static forRoot<Native extends object = NestRequest, Reply extends object = NestResponse>(
     options: RateLimitOptions<Native, Reply>,
   ): DynamicModule {
     return RateLimitModule.forRootAsync({ useFactory: () => options })
   }
 
   /** Like `forRoot`, with options from a factory that may inject dependencies. */
-  static forRootAsync<Native extends NestRequest = NestRequest, Reply extends object = NestResponse>({
+  static forRootAsync<Native extends object = NestRequest, Reply extends object = NestResponse>({
     useFactory,
     inject = [],
     imports = [],

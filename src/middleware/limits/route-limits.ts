@@ -10,6 +10,7 @@ import { isObject, openFields } from '../../validation/fields.js'
 import { noIssues } from '../../validation/issues.js'
 import { identifier } from '../../validation/kinds.js'
 import { nameHint } from '../../validation/nearest.js'
+import type { Warnings } from '../../validation/warnings.js'
 import {
   createGuard,
   handlerOf,
@@ -60,6 +61,7 @@ export class RouteLimits<Native, Reply = unknown> {
   readonly #options: RateLimitOptions<Native, Reply>
   /** Applies to routes without their own limit. */
   readonly main: RouteGuard<Native, Reply>
+  readonly warnings: Warnings
   readonly #guards = new WeakMap<
     LimitScope,
     { readonly limit: unknown; readonly routeGuard: RouteGuard<Native, Reply> | undefined }
@@ -78,6 +80,7 @@ export class RouteLimits<Native, Reply = unknown> {
     this.#closeStore = close
     const main = closeOnError(close, () => createGuard(shared))
     this.main = { guard: main.guard }
+    this.warnings = main.warnings
     this.#owned = [main]
     this.#named = (shared as Partial<NamedLimits<Native>>).limits && main.rules
   }

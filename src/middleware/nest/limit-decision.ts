@@ -1,25 +1,19 @@
-/** The decision about a request of Nest, for the parameter decorator `@RateLimitDecision()`. */
+/** The decision about a call of Nest, for the parameter decorator `@RateLimitDecision()`. */
 import { createRequire } from 'node:module'
 import type { Decision } from '../../core/decision.js'
+import { type NestContext, subjectOf } from './calls/nest-call.js'
 
 const decisions = new WeakMap<object, Decision>()
 
-/** Stores the decision about a request of Node. */
-export const setDecision = (raw: object, decision: Decision): void => void decisions.set(raw, decision)
+/** Stores the decision about a call. */
+export const setDecision = (context: NestContext, decision: Decision): void =>
+  void decisions.set(subjectOf(context), decision)
 
-interface HttpContext {
-  switchToHttp(): { getRequest(): { readonly raw?: object } }
-}
-
-function decisionIn(context: HttpContext): Decision | undefined {
-  const request = context.switchToHttp().getRequest()
-  return decisions.get(request.raw ?? request)
-}
-
-type CreateParamDecorator = (factory: (data: unknown, context: HttpContext) => unknown) => () => ParameterDecorator
+type CreateParamDecorator = (factory: (data: unknown, context: NestContext) => unknown) => () => ParameterDecorator
 
 /**
- * Decorator of a parameter that receives the decision about the request; undefined if the request was not counted.
+ * Decorator of a parameter that receives the decision about the request, GraphQL field or WebSocket message; undefined if it was not
+ * counted.
  *
  * @example
  * hello(@RateLimitDecision() decision: Decision) {}
@@ -29,5 +23,5 @@ export function RateLimitDecision(): ParameterDecorator {
   const { createParamDecorator } = createRequire(import.meta.url)('@nestjs/common') as {
     createParamDecorator: CreateParamDecorator
   }
-  return createParamDecorator((_, context) => decisionIn(context))()
+  return createParamDecorator((_, context) => decisions.get(subjectOf(context)))()
 }

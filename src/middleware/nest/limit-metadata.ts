@@ -29,6 +29,9 @@ interface DeclaredLimit {
   scopeOf(): LimitScope
 }
 
+/** True if the method itself declares a limit. */
+export const hasLimit = (method: object): boolean => limits.has(method)
+
 /** Returns the limit of the method or, if it has none, of its class or the nearest base class. */
 export function limitOf(method: Named & object, owner: Named & object): DeclaredLimit {
   if (limits.has(method)) return { limit: limits.get(method), scopeOf: () => methodScope(owner, method) }

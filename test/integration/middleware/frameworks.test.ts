@@ -418,17 +418,25 @@ describe('nest', () => {
     expect((await fetch(`${url}/usual`, { headers: { 'x-free': '1' } })).status).toBe(200)
   })
 
-  it('works as a guard, and ignores contexts other than HTTP', async () => {
-    const guard = new RateLimitGuard(minute)
+  it('warns once of calls that it does not limit', async () => {
+    const logged: string[] = []
+    const guard = new RateLimitGuard({
+      ...minute,
+      logger: { warn: (message, { code }) => logged.push(`${code} ${message}`) },
+    })
     const context = {
-      getType: () => 'ws',
+      getType: () => 'rpc',
       getHandler: () => ({ name: 'handler' }),
       getClass: () => ({ name: 'Class' }),
+      getArgs: () => [],
       switchToHttp: () => {
         throw new Error('not HTTP')
       },
     }
-    expect(await guard.canActivate(context)).toBe(true)
+    expect([await guard.canActivate(context), await guard.canActivate(context)]).toEqual([true, true])
+    expect(logged).toEqual([
+      'FLUXGATE_RUNTIME_UNSUPPORTED RateLimitGuard does not limit calls of the type "rpc". Use a guard with gate.check(). See docs/reference/errors.md.',
+    ])
     await guard.close()
   })
 })

@@ -255,6 +255,37 @@ describe('nest on express', () => {
     expect(statusAndRemaining(await ask({ path: '/missing' }))).toEqual([404, '7'])
   })
 
+  it('replaces and removes named limits on methods and controllers', async () => {
+    class Named {
+      usual() {
+        return 'ok'
+      }
+      slow() {
+        return 'ok'
+      }
+      poll() {
+        return 'ok'
+      }
+    }
+    route(Named, 'usual', Get('usual'))
+    route(Named, 'slow', Get('slow'), RateLimit({ burst: { capacity: 1, window: '10s' } }))
+    route(Named, 'poll', Get('poll'), SkipRateLimit('burst'))
+    Controller()(Named)
+    class Root {}
+    const limits = { burst: { capacity: 5, window: '1s' }, total: hour(9) }
+    const useFactory = async () => ({ limits })
+    Module({ imports: [RateLimitModule.forRootAsync({ useFactory })], controllers: [Named] })(Root)
+    const ask = await started(await NestFactory.create(Root, { logger: false }))
+    const policies = async (path: string) => {
+      const { headers } = await ask({ path })
+      return [headers['ratelimit-policy'], /"total\S+;r=(\d+)/.exec(String(headers.ratelimit))?.[1]]
+    }
+    const total = '"total.9-per-1h";q=9;w=3600'
+    expect(await policies('/usual')).toEqual([`"burst.5-per-1s";q=5;w=1, ${total}`, undefined])
+    expect(await policies('/slow')).toEqual([`"burst.1-per-10s";q=1;w=10, ${total}`, undefined])
+    expect(await policies('/poll')).toEqual([total, '6'])
+  })
+
   it('ignores requests that other modules answer before Nest', async () => {
     class Files {
       static host: HttpAdapterHost
