@@ -17,6 +17,7 @@ const servers = ['express', 'fastify', 'fetch', 'hono', 'koa', 'nest', 'node-htt
 /** Tested in recipes.test.ts. */
 const recipes = [
   'limit-lambda',
+  'limit-nest-graphql',
   'limit-nest-microservice',
   'limit-plans',
   'limit-socket-io',

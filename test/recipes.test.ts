@@ -143,6 +143,25 @@ describe('limit-websocket', () => {
   })
 })
 
+describe('limit-nest-graphql', () => {
+  it('counts every field of an operation, whatever its alias', async () => {
+    const { url, stop } = await startServerExample('limit-nest-graphql')
+    const send = async (query: string): Promise<unknown> => {
+      const headers = { 'Content-Type': 'application/json' }
+      const response = await fetch(`${url}/graphql`, { method: 'POST', headers, body: JSON.stringify({ query }) })
+      return response.json()
+    }
+    const logins = ['a', 'b', 'c', 'd'].map((alias) => `${alias}: login(password: "x")`)
+    const rejected = {
+      path: ['d'],
+      extensions: { code: 'RATE_LIMITED', status: 429, retryAfterMs: expect.any(Number) },
+    }
+    expect(await send(`mutation { ${logins.join(' ')} }`)).toMatchObject({ errors: [rejected] })
+    expect(await send('{ hello }')).toEqual({ data: { hello: 'Hello.' } })
+    expect(await stop()).toEqual([0, null])
+  })
+})
+
 describe('limit-nest-microservice', () => {
   it('limits messages per tenant, and rejects those without a tenant', async () => {
     const { url, stop } = await startServerExample('limit-nest-microservice')
