@@ -1,5 +1,5 @@
 // @ts-check
-/** Stops child processes when this process exits, also after an error in the middle of a measurement. */
+/** Stops child processes when this process exits, even after an error in the middle of a measurement. */
 
 /** @type {Set<() => void>} */
 const stops = new Set()

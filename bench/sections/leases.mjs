@@ -1,5 +1,5 @@
 // @ts-check
-/** LEASED beside EXACT: CPU time of Redis for several distributions of keys and numbers of processes. */
+/** LEASED compared with EXACT: CPU time of Redis for several distributions of keys and numbers of processes. */
 import { leaseDistributions } from '../redis/lease-distributions.mjs'
 import { leaseProcesses } from '../redis/lease-processes.mjs'
 import { startServer } from '../redis/server.mjs'

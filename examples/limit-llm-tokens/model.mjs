@@ -3,7 +3,7 @@ export async function* complete(prompt, maxTokens) {
   const wanted = Number.parseInt(prompt, 10)
   const pieceTokens = 1_000
   for (let sent = 0; sent < Math.min(wanted, maxTokens); sent += pieceTokens) {
-    // A model takes its time. Nothing is held up meanwhile.
+    // A model takes its time. Other work goes on in the meantime.
     await new Promise((resolve) => setImmediate(resolve))
     const tokens = Math.min(pieceTokens, wanted - sent, maxTokens - sent)
     yield { text: 'word '.repeat(tokens), tokens }

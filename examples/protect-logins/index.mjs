@@ -9,7 +9,7 @@ const passwords = new Map([
 // Failed logins and rejected ones count; the charge of a successful login is refunded.
 const countWhen = ({ status }) => status >= 400
 
-// Against one address that tries many accounts. If it goes on after its tenth failure, it is banned.
+// Against one address that tries many accounts. If it continues after its tenth failure, it is banned.
 const perAddress = rateLimit({
   id: 'failures-of-address',
   algorithm: 'SLIDING_WINDOW_LOG',

@@ -1,6 +1,5 @@
 -- Twin of calendarWindows in window.ts. The caller computes the periods: `band.window` is the list of the ticks at which they
--- start. The server's clock selects one of them. operations.lua makes sure that the
--- list contains all periods that are needed.
+-- start. The server's clock selects one of them. operations.lua ensures that the list contains all periods that are needed.
 
 -- Returns 0 for a period before the list, which is earlier than every period of the list.
 local function windowOf(tick, band)

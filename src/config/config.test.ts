@@ -311,7 +311,7 @@ ratelimit: { missingRuleBehavior: MAYBE, localShare: 0, color: red, ipv6Prefix: 
     ])
   })
 
-  it('of the syntax have a line and a column, also after placeholders', async () => {
+  it('of the syntax have a line and a column, even after placeholders', async () => {
     expect(await issues(`gateway:\n  { host: \${A:b}, port: 1, port: 2 }`)).toEqual([
       'line 2, column 28: "port" is given twice',
     ])

@@ -18,10 +18,10 @@ export const errorCodes = {
   FLUXGATE_RUNTIME_UNSUPPORTED: 'The function needs Node.js and is not available in edge runtimes and browsers.',
   FLUXGATE_COST_UNKNOWN: 'A check has a cost that no rule of its rule set charges.',
   FLUXGATE_RESERVATION_UNKNOWN:
-    'There is no reservation with this id: its request was rejected, or it has expired long ago.',
+    'There is no reservation with this id: its request was rejected, or it expired long ago.',
   FLUXGATE_RESERVATION_EXPIRED: 'The reservation was not settled within its `ttlMs`.',
   FLUXGATE_RESERVATION_UNSUPPORTED: 'A rule that applies, or the bucket store, does not support reservations.',
-  FLUXGATE_RESERVATION_LIMIT: 'A key has too many open reservations, or the store has.',
+  FLUXGATE_RESERVATION_LIMIT: 'A key, or the store, has too many open reservations.',
   FLUXGATE_SYNC_UNSUPPORTED: 'consumeSync needs a store that decides synchronously, such as the memory store.',
   FLUXGATE_STORE_FAILED: 'The bucket store returned an error.',
   FLUXGATE_STORE_MISCONFIGURED: 'The bucket store rejects the configured connection, such as a wrong password.',

@@ -137,7 +137,7 @@ export interface RuleSet {
   readonly caseSensitive?: boolean
   /** The rules, in the order of the document. */
   readonly rules: readonly Rule[]
-  /** Set for a candidate: the id of the rule set beside which it is evaluated, without effect. Its own id is `candidateIdOf` of it. */
+  /** Set for a candidate: the id of the rule set alongside which it is evaluated, without effect. Its own id is `candidateIdOf` of it. */
   readonly candidateOf?: string
   /** Set for the limits of a single gateway route. Such a set is never the default rule set. */
   readonly isForItsRoute?: true

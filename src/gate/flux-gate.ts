@@ -79,8 +79,8 @@ export interface FluxGate extends Handler {
    */
   reserve(context: RequestContext, options: ReserveOptions): Promise<Reservation>
   /**
-   * Replaces the estimate of a reservation by its actual cost. What was too much is refunded as of the time it was taken. What
-   * was too little is charged, even if the bucket goes into debt of at most its capacity. Further calls return the first result.
+   * Replaces the estimate of a reservation by its actual cost. An excess is refunded as of the time it was taken. A shortfall
+   * is charged, even if the bucket goes into debt of at most its capacity. Further calls return the first result.
    *
    * @throws FluxGateError `FLUXGATE_RESERVATION_UNKNOWN` or `FLUXGATE_RESERVATION_EXPIRED`
    */
@@ -105,7 +105,7 @@ export interface FluxGate extends Handler {
   readonly overrides?: OverrideStore | undefined
   /** Bans of keys by rules with `ban`; undefined if the store does not support them. */
   readonly bans?: BanStore | undefined
-  /** Candidates: other versions of rule sets, evaluated beside the rules in force without effect. */
+  /** Candidates: other versions of rule sets, evaluated alongside the rules in force without effect. */
   readonly candidates: CandidateControl
   /** Adds an event listener. Returns a function that removes it. */
   on<Name extends keyof GateEvents>(name: Name, listener: GateListener<Name>): () => void

@@ -61,7 +61,7 @@ export class Gate implements FluxGate {
   readonly #handler: StandaloneHandler
   readonly #room: WaitingRoom
   readonly #listeners = new GateListeners()
-  /** Used by decisions: the handler itself, or with candidates beside it. */
+  /** Used by decisions: the handler itself, or with candidates alongside it. */
   #plain: Decider
   #observed: ObservedHandler
   readonly #candidates: Candidates

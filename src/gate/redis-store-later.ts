@@ -34,7 +34,7 @@ function loadStore(
       throw error
     },
   )
-  // Reported above, also if there is never a call.
+  // Reported above, even if there is never a call.
   loading.catch(() => {})
   const loaded = (): RedisStore | Promise<RedisStore> => store ?? loading
   return {

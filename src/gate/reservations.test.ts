@@ -30,7 +30,7 @@ const remaining = async (gate: FluxGate): Promise<Record<string, number>> => {
 }
 
 describe('settle', () => {
-  it('refunds what was too much', async () => {
+  it('refunds the excess', async () => {
     const { gate } = await openGate()
     const { decision, id } = await gate.reserve(context, { costs: { tokens: 800 }, ttlMs })
     expect(decision).toMatchObject({ allowed: true, ruleId: 'requests', remaining: 59 })
@@ -40,7 +40,7 @@ describe('settle', () => {
     expect(await remaining(gate)).toEqual({ requests: 59, tokens: 700 })
   })
 
-  it('charges what was too little, into debt of at most one capacity', async () => {
+  it('charges the shortfall, into debt of at most one capacity', async () => {
     const { gate, clock } = await openGate()
     const { id } = await gate.reserve(context, { costs: { tokens: 500 }, ttlMs })
     const { decision } = await gate.settle(id, { costs: { tokens: 1_600 } })
@@ -175,7 +175,7 @@ describe('reserve', () => {
     expect(await gate.settle(id, { permits: 3 })).toMatchObject({ status: 'SETTLED', decision: { allowed: true } })
   })
 
-  it('does not charge a shadow rule that denies, neither when it is settled', async () => {
+  it('does not charge a shadow rule that denies, even when it is settled', async () => {
     const { gate } = await openGate([limit('requests', 60), limit('shadow', 1, { mode: 'SHADOW' })])
     const { decision, id } = await gate.reserve(context, { permits: 2, ttlMs })
     expect(decision.allowed).toBe(true)

@@ -252,7 +252,7 @@ export function onAdmitted(
   onOutcome: (outcome: Outcome) => void,
   onError: (error: unknown) => void,
 ): void {
-  // Two arguments, because an error that the application throws in `onOutcome` is none of the limiter. It stays unhandled, which
+  // Two arguments, because an error that the application throws in `onOutcome` is not the limiter's. It stays unhandled, which
   // ends the process as an uncaught exception does. `queueMicrotask` would throw it directly, but fake timers of tests replace it.
   admitted.then((outcome) => onOutcome(refundIfAborted(outcome, isAborted())), onError)
 }

@@ -14,7 +14,7 @@ export interface OpenReservation {
   readonly permits: number
   /** The tick at which they were taken. */
   readonly takenAt: number
-  /** The tick at which the bucket forgets the reservation, unless it is settled before. */
+  /** The tick at which the bucket drops the reservation, unless it is settled before. */
   readonly endsAt: number
   /** True if the permits are returned at that tick. */
   readonly isRefunded: boolean
@@ -33,7 +33,7 @@ const never = Number.POSITIVE_INFINITY
  * Permits are returned as of the time at which they were taken: the bucket must then be as if they had never been taken. If a
  * bucket that refills would have been full in between, it would not have refilled further, and what it has refilled since must
  * not be returned again. Each entry therefore has the least number of permits that have been missing from the bucket since it
- * was made. No more than these are returnable. They never decrease from one entry to the next, because a later one has seen less.
+ * was made. No more than these are returnable. They never decrease from one entry to the next, because a later one is younger.
  */
 export class OpenReservations {
   readonly #entries: Entry[] = []
@@ -56,7 +56,7 @@ export class OpenReservations {
     this.#nextEnd = Math.min(this.#nextEnd, reservation.endsAt)
   }
 
-  /** Records the permits that are missing now. Removes reservations of which nothing is returnable any more. */
+  /** Records the permits that are missing now. Removes reservations with nothing left to return. */
   observe(missing: Amount, band: Band): void {
     if (this.#windowTicks !== band.windowTicks) this.#carry(band)
     this.#lower(this.#entries.length - 1, missing)

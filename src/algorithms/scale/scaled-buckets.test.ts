@@ -41,7 +41,7 @@ describe.each(algorithms)('a changed capacity of a %s', (algorithm) => {
     expect(remaining(100)).toBe(58)
   })
 
-  it('loses nothing if the capacities have no common factor, also with rejections in between', () => {
+  it('loses nothing if the capacities have no common factor, even with rejections in between', () => {
     const { charge, remaining } = fixture(algorithm)
     charge(100, 40)
     // 13.2 of 33 are used.

@@ -39,6 +39,6 @@ export function separateBucketsWarning({ store }: Config, workers: number): stri
 export function openTelemetryWarning(): string[] {
   if (!isOpenTelemetryMissing()) return []
   return [
-    'an OpenTelemetry SDK is loaded, but decisions are not reported to it: @opentelemetry/api is not installed beside fluxgate-js.',
+    'an OpenTelemetry SDK is loaded, but decisions are not reported to it: @opentelemetry/api is not installed next to fluxgate-js.',
   ]
 }

@@ -19,7 +19,7 @@ export interface RateLimitRequestHandler {
   (request: any, response: any, next: Next): Promise<void>
   /** Resets the hits of a key. */
   resetKey(key: string): void
-  /** The hits of a key; undefined if it has none. Throws if the store cannot tell. */
+  /** The hits of a key; undefined if it has none. Throws if the store cannot be read. */
   getKey(key: string): Promise<ClientRateLimitInfo | undefined> | ClientRateLimitInfo | undefined
 }
 

@@ -95,7 +95,7 @@ export interface Options {
   handler: (request: any, response: any, next: (error?: unknown) => void, options: Options) => void
   /** Returns true for requests that are not limited. */
   skip: ValueDeterminingMiddleware<boolean>
-  /** Tells successful from failed responses. Default: the status is below 400. */
+  /** Returns true for successful responses. Default: the status is below 400. */
   requestWasSuccessful: ValueDeterminingMiddleware<boolean>
   /** Where hits are counted. Default: in this process. */
   store: Store | LegacyStore

@@ -47,7 +47,7 @@ export interface BanStorage {
     key: string,
     end: BanEnd,
   ): Promise<{ readonly ban: KeyBan; readonly created: boolean } | undefined>
-  /** Ends a ban and forgets the escalation of the key. Resolves to false if there is no ban. */
+  /** Ends a ban and clears the escalation of the key. Resolves to false if there is no ban. */
   lift(group: BucketGroup, key: string): Promise<boolean>
   /** Calls the listener for every ban that a decision of this process starts. Returns a function that removes it. */
   onStart(listener: (ban: StartedBan) => void): () => void

@@ -6,7 +6,7 @@ export interface Ban {
   readonly withinTicks: number
   /** The length of the first ban. */
   readonly forTicks: number
-  /** Each further ban is this many times as long. */
+  /** Each subsequent ban is this many times as long. */
   readonly factor: number
   /** The longest ban. The escalation starts again after this time without a ban. */
   readonly maxTicks: number

@@ -48,6 +48,6 @@ export interface BanStore {
     key: string,
     input?: BanInput,
   ): Promise<{ readonly ban: ActiveBan; readonly created: boolean }>
-  /** Ends a ban and forgets the escalation of the key. Resolves to false if the key is not banned. */
+  /** Ends a ban and clears the escalation of the key. Resolves to false if the key is not banned. */
   lift(ruleSetId: string, ruleId: string, key: string): Promise<boolean>
 }

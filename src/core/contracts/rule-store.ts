@@ -14,7 +14,7 @@ export interface RuleSetHead {
   readonly strategy?: 'all' | 'first'
   /** Makes path matching case-sensitive. Default: false. */
   readonly caseSensitive?: boolean
-  /** For a candidate: the id of the rule set beside which it is evaluated, without effect. */
+  /** For a candidate: the id of the rule set alongside which it is evaluated, without effect. */
   readonly candidateOf?: string
 }
 

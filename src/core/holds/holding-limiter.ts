@@ -150,7 +150,7 @@ export class HoldingLimiter implements HoldHandler {
     if (!degraded) this.#limiter.refund(rates).catch(() => {})
   }
 
-  /** Tells a shared store that the request does not wait any more. Without a reply, the store notices it after a second. */
+  /** Removes the request from the queue of a shared store. If the call fails, the store drops it after a second. */
   #leaveQueue(charges: readonly Charge[], hold: HoldId): void {
     if (!this.#isShared) return
     const holds = charges.flatMap(({ group, key }) => (group.takesHolds ? [{ group, key, hold }] : []))

@@ -4,7 +4,7 @@ import type { WaitingRoom } from '../waiting/waiting-room.js'
 
 /** How often the first request in a queue asks a shared store, in milliseconds. Other processes may release a hold at any time. */
 const pollMs = 20
-/** How often the others ask a shared store, which keeps the order of arrival of all processes. It forgets requests after a second. */
+/** How often the others ask a shared store, which keeps the order of arrival of all processes. It drops requests that have not asked for a second. */
 const renewMs = 300
 
 export interface QueuedCheck {
@@ -191,7 +191,7 @@ export class HoldQueues {
     })
   }
 
-  /** Keeps the place of a request. It may be allowed, if the requests before it have left meanwhile. */
+  /** Keeps the place of a request. It may be allowed, if the requests before it have left in the meantime. */
   async #renew(waiter: Waiter): Promise<void> {
     try {
       const decision = await waiter.attempt()

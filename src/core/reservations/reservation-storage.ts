@@ -24,7 +24,7 @@ export interface ReservationTerms {
 export interface ReservationRequest extends ReservationTerms {
   /** Unique among all reservations of the store. */
   readonly id: string
-  /** False if no caller knows the id before the reply, so that nobody repeats the call after a failure. */
+  /** False if no caller knows the id before the reply, so that none repeats the call after a failure. */
   readonly isNamed: boolean
   /** The estimate. None of the charges waits. */
   readonly charges: readonly Charge[]

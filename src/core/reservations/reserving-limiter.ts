@@ -174,7 +174,7 @@ function checkRules(charges: readonly Charge[]): void {
     )
     if (band !== undefined)
       throw unsupported(
-        `${where} its algorithm ${band.algorithm} does not support reservations. Put the rule in a rule set of its own, and check that one before.`,
+        `${where} its algorithm ${band.algorithm} does not support reservations. Put the rule in a rule set of its own, and check that one first.`,
       )
     if (group.isLeased) throw unsupported(`${where} its consistency LEASED does not support reservations. Use EXACT.`)
   }

@@ -54,7 +54,7 @@ export function openTelemetryApi(): OpenTelemetryApi | undefined {
   return loaded ?? undefined
 }
 
-/** True if an SDK is registered, but the API cannot be loaded from here: it must be installed beside this package. */
+/** True if an SDK is registered, but the API cannot be loaded from here: it must be installed next to this package. */
 export const isOpenTelemetryMissing = (): boolean => registry in globalThis && openTelemetryApi() === undefined
 
 /** Resolved from this module, and from the main module of a program that is bundled to a single file. */

@@ -20,7 +20,7 @@ export function traceIdOf(headers: Headers): string | undefined {
 
 const sampledParent = /^(?!ff)[\da-f]{2}-(?!0{32})([\da-f]{32})-(?!0{16})([\da-f]{16})-[\da-f][13579bdf](?:$|-)/
 
-/** The trace of `traceparent`, if its flags say that it is sampled. */
+/** The trace of `traceparent`, if its sampled flag is set. */
 export function sampledTraceOf(headers: Headers): SampledTrace | undefined {
   const parent = headers?.traceparent
   const [, traceId, spanId] = typeof parent === 'string' ? (sampledParent.exec(parent) ?? []) : []

@@ -120,7 +120,7 @@ export class GrpcServer {
     return this.#isSecure
   }
 
-  /** Tells clients to open new connections elsewhere. Calls are still answered. */
+  /** Asks clients to open new connections elsewhere. Calls are still answered. */
   drain(): void {
     if (this.#isDraining) return
     this.#isDraining = true
@@ -207,7 +207,7 @@ export class GrpcServer {
 }
 
 /**
- * Tells the client to send no more calls, and closes the connection when those in flight have ended. The first GOAWAY still
+ * Asks the client to send no more calls, and closes the connection when those in flight have ended. The first GOAWAY still
  * accepts the streams that the client opens before it arrives. Without open streams, nothing is read after a GOAWAY.
  */
 function closeGracefully(session: ServerHttp2Session, connection: Connection): void {

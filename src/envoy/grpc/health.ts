@@ -21,7 +21,7 @@ export class HealthService {
     ['/grpc.health.v1.Health/Watch', { kind: 'STREAM', open: (call) => this.#watch(call) }],
   ]
 
-  /** Tells probes and watchers that the server takes no more calls. */
+  /** Reports NOT_SERVING to probes and watchers. */
   stopServing(): void {
     this.#isServing = false
     for (const call of this.#watchers) call.send(responseOf(statuses.notServing))

@@ -14,8 +14,8 @@ interface Outcome {
 }
 
 /**
- * The search of envoyproxy/ratelimit takes the child with the value of the entry, or else the child without a value, and never
- * goes back. A rule set with `strategy: first` does the same if the rules of descriptors with the same keys are in the order of
+ * The search of envoyproxy/ratelimit takes the child with the value of the entry, otherwise the child without a value, and never
+ * backtracks. A rule set with `strategy: first` does the same if the rules of descriptors with the same keys are in the order of
  * this search, and if paths that end without a limit have a rule too: one that no client can exceed.
  */
 export function convertLimits({ domain, descriptors }: LimitDomain): RuleSetInput {

@@ -54,7 +54,7 @@ export class RateLimitService {
     return delayed.departure === undefined ? this.#encode(joint, 0) : this.#answerLater(joint, delayed)
   }
 
-  /** Envoy cannot delay a request, so the answer is. A call that ends before gets its permits back. */
+  /** Envoy cannot delay a request, so the answer is delayed. If the call ends earlier, its permits are refunded. */
   async #answerLater(joint: JointDecision, delayed: DelayedCall): Promise<Buffer> {
     const startedAt = performance.now()
     const how = await delayed.departure

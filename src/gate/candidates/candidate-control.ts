@@ -8,7 +8,7 @@ import type { Candidates } from './candidates.js'
 export type { CandidateCounts, CandidateReport } from '../../telemetry/candidates/report.js'
 
 /**
- * The candidates of a gate. A candidate is another version of a rule set: it is evaluated for every request beside the rules in
+ * The candidates of a gate. A candidate is another version of a rule set: it is evaluated for every request alongside the rules in
  * force, on buckets of its own and without effect, and compared with them.
  */
 export interface CandidateControl {

@@ -95,7 +95,7 @@ export interface Limiter {
    */
   acquire(key: string, permits?: number): Promise<Acquired>
   /**
-   * Calls `fn` while a slot is held, and releases it afterwards, also if `fn` fails. Resolves to the decision, and to the result
+   * Calls `fn` while a slot is held, and releases it afterwards, even if `fn` fails. Resolves to the decision, and to the result
    * of `fn` if the decision is allowed. With WAIT_FOR_REFILL, waits for a slot.
    */
   run<T>(key: string, fn: (decision: Decision) => T | Promise<T>): Promise<RunResult<T>>

@@ -19,7 +19,7 @@ export interface LimiterBans {
    * await limiter.bans.set('203.0.113.7', { for: '1h' })
    */
   set(key: string, input?: BanInput): Promise<{ readonly ban: ActiveBan; readonly created: boolean }>
-  /** Ends a ban and forgets the escalation of the key. Resolves to false if the key is not banned. */
+  /** Ends a ban and clears the escalation of the key. Resolves to false if the key is not banned. */
   lift(key: string): Promise<boolean>
 }
 

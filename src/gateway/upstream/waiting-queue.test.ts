@@ -45,7 +45,7 @@ describe('WaitingQueue', () => {
     expect([queue.shift(), queue.shift(), queue.shift()]).toEqual([...all, left])
   })
 
-  it('calls back for every item, even if items are removed meanwhile', () => {
+  it('calls back for every item, even if items are removed in the meantime', () => {
     const all = items(4)
     const queue = queueOf(all)
     const seen: Item[] = []

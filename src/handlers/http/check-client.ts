@@ -24,7 +24,7 @@ const codes: Readonly<Record<number, ErrorCode>> = {
   403: 'FLUXGATE_STORE_MISCONFIGURED',
 }
 
-/** The codes of errors that are the answer of a healthy server. */
+/** Error codes that a healthy server returns. */
 const decidedCodes: ReadonlySet<ErrorCode> = new Set([
   'FLUXGATE_RESERVATION_UNKNOWN',
   'FLUXGATE_RESERVATION_EXPIRED',

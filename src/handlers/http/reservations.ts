@@ -52,7 +52,7 @@ export class HttpReservations {
     } catch (error) {
       if (isReplyAboutReservation(error)) throw error
       onFailure(error)
-      // The server may have executed the call. Nobody else can end a reservation with an id that was just made up.
+      // The server may have executed the call. No other process can end a reservation with a random id.
       if (!isNamed) checks.post('/api/ratelimit/cancel', { id }, isSettled).catch(() => {})
       return this.#reserveWithoutServer(context, { ...options, id }, id, error)
     }

@@ -164,7 +164,7 @@ function compileRules<Native, Reply>(
   return new Map(Object.entries(limits).map(([name, rule]) => compile(name, rule, `limits.${name}`)))
 }
 
-/** A decision tells rules apart by their IDs. */
+/** A decision identifies rules by their IDs, so these must differ. */
 function checkRules(rules: ReadonlyMap<string, CompiledInlineRule<never>>): void {
   const owners = new Map<string, string>()
   const issues = rules.size === 0 ? [{ path: 'limits', message: 'must have at least one rule' }] : []

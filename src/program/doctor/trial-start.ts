@@ -1,6 +1,6 @@
 /**
  * Creates the server and the gateway of a configuration as `start`, `serve` and `gateway` do, without listening and with buckets in
- * memory. Finds everything that they reject or warn of, besides ports and connections, which other checks try.
+ * memory. Finds everything that they reject or warn of, except for ports and connections, which other checks try.
  */
 import type { Config } from '../../config/config.js'
 import type { RuleSetProvider } from '../../core/contracts/rule-set-provider.js'

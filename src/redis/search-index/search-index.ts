@@ -146,7 +146,7 @@ export class SearchIndex<Item extends object> {
   }
 
   /**
-   * Rebuilds the index from the records, also after the fields have changed. Edits continue during the rebuild; queries
+   * Rebuilds the index from the records, even after the fields have changed. Edits continue during the rebuild; queries
    * reject until it has finished. Call it again to continue an interrupted rebuild.
    */
   rebuild(): Promise<RebuildReport> {

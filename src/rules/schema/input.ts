@@ -201,7 +201,7 @@ export interface RuleSetInput {
   readonly strategy?: Strategy
   /** Makes path matching case-sensitive. Default: false. */
   readonly caseSensitive?: boolean
-  /** For a candidate: the id of the rule set beside which it is evaluated, without effect. */
+  /** For a candidate: the id of the rule set alongside which it is evaluated, without effect. */
   readonly candidateOf?: string
   /** Set by rule stores. */
   readonly version?: number

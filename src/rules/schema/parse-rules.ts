@@ -21,7 +21,7 @@ export const ruleSetKinds = {
   caseSensitive: described(boolean, 'Match paths case-sensitively. Default: false.'),
   candidateOf: described(
     identifier,
-    'For a candidate: the rule set beside which it is evaluated, without effect. The id is that of the rule set and `.candidate`.',
+    'For a candidate: the rule set alongside which it is evaluated, without effect. The id is that of the rule set and `.candidate`.',
   ),
   rules: anyValue,
   version: wholeNumber(0, Number.MAX_SAFE_INTEGER),

@@ -27,7 +27,7 @@ const group = 'Candidates'
 const access = 'ADMIN'
 const path = '/api/rule-sets/:id/candidate'
 
-/** Candidates: other versions of rule sets, evaluated beside the rules in force. */
+/** Candidates: other versions of rule sets, evaluated alongside the rules in force. */
 export function candidateRoutes(parts: ApiParts): Route[] {
   return [
     route({
@@ -69,7 +69,7 @@ export function candidateRoutes(parts: ApiParts): Route[] {
       path,
       name: 'putCandidate',
       summary:
-        'Create or replace the candidate of a rule set. It is evaluated beside the rules in force, without effect.',
+        'Create or replace the candidate of a rule set. It is evaluated alongside the rules in force, without effect.',
       group,
       access,
       body: ruleSetBodySchema,
@@ -93,7 +93,8 @@ export function candidateRoutes(parts: ApiParts): Route[] {
       method: 'GET',
       path: `${path}/report`,
       name: 'candidateReport',
-      summary: 'Compare the candidate with the rules in force: requests rejected by both, now only, or then only.',
+      summary:
+        'Compare the candidate with the rules in force: requests rejected by both, only by these rules, or only by the candidate.',
       group,
       access,
       responses: { 200: { description: 'The comparison.', schema: candidateReportSchema } },

@@ -30,7 +30,7 @@ export function healthRoutes({ health, metrics, info, isDraining }: ApiParts): R
       responses: {
         200: { description: 'Ready. The status may be DEGRADED, unless `strict` is set.', schema: readySchema },
         503: {
-          description: 'Not ready: the server is stopping or its gate is closed; with `strict`, also if DEGRADED.',
+          description: 'Not ready: the server is stopping or its gate is closed; with `strict`, its state is DEGRADED.',
           schema: readySchema,
         },
       },

@@ -11,7 +11,7 @@ export const liveSchema = object({ status: oneOf(['UP']) }, {}, { title: 'Live',
 
 export const readyQuerySchema = object(
   {},
-  { strict: described(boolean, 'Respond with 503 also if DEGRADED. Default: false.') },
+  { strict: described(boolean, 'Also respond with 503 if DEGRADED. Default: false.') },
 )
 
 export const readySchema = object(

@@ -100,7 +100,7 @@ describe('detectFormat', () => {
   })
 
   describe('costs', () => {
-    it('are read from named fields, also within objects, and rounded up', () => {
+    it('are read from named fields, including nested ones, and rounded up', () => {
       const costFields = { tokens: 'usage.total_tokens', seconds: 'took' }
       const format = detectFormat(['{"time":1}'], { costFields })
       const parse = (line: string) => format?.parse(line)?.costs

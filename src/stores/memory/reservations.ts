@@ -89,7 +89,7 @@ export class MemoryReservations implements ReservationStorage {
     this.#byId.clear()
   }
 
-  /** An expired reservation is forgotten later, so that a late settlement gets a clear error. */
+  /** An expired reservation is removed later, so that a late settlement gets a clear error. */
   #find(id: string, now: number): Stored | undefined {
     const stored = this.#byId.get(id)
     if (stored === undefined || now < stored.expiresAt + expiredTicks) return stored

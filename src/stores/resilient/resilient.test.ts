@@ -47,7 +47,7 @@ describe('resilient', () => {
       return { chargeLate, take }
     }
 
-    it('admits no request too many to a token bucket that was refilled meanwhile', async () => {
+    it('admits no request too many to a token bucket that was refilled in the meantime', async () => {
       const { chargeLate, take } = lateStore()
       const rule = group('fast', [band({ capacity: 20, refillTokens: 30, windowTicks: second })])
       let admitted = 0

@@ -88,7 +88,7 @@ export function banContract(
     )
   })
 
-  withStore('never bans for longer than the longest ban, also if the clock steps back', async (store, clock) => {
+  withStore('never bans for longer than the longest ban, even if the clock steps back', async (store, clock) => {
     await bansOf(store).set(rule, 'a', { forTicks: 60 * second })
     clock.advance(-10_000)
     assert.equal((await store.charge([chargeOf(rule, 'a')], true)).bands[0]?.retryAfter, 70 * second)

@@ -34,7 +34,7 @@ export function editingContract(withPlace: WithRuleStore): void {
     }
   })
 
-  withPlace('keeps a candidate beside its rule set', async ({ store, open }) => {
+  withPlace('keeps a candidate alongside its rule set', async ({ store, open }) => {
     await store.putRuleSet({ id: 'api', rules: [rule('a')] }, { by })
     const candidate = { id: 'api.candidate', candidateOf: 'api', rules: [rule('a', { priority: 1 })] }
     await store.putRuleSet(candidate, { by })

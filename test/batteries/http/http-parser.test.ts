@@ -90,7 +90,7 @@ describe('a request', () => {
     ['a length with a sign', post('Content-Length: +3', 'abc')],
     ['an empty length', post('Content-Length:', 'abc')],
     ['a hexadecimal length', post('Content-Length: 0x3', 'abc')],
-    ['a length beside chunks', post('Content-Length: 3\r\nTransfer-Encoding: chunked', '0\r\n\r\n')],
+    ['a length and chunks', post('Content-Length: 3\r\nTransfer-Encoding: chunked', '0\r\n\r\n')],
     ['an empty transfer coding', post('Transfer-Encoding:', '0\r\n\r\n')],
     ['chunked before another coding', post('Transfer-Encoding: chunked, gzip', '0\r\n\r\n')],
     ['chunked twice', post('Transfer-Encoding: chunked, chunked', '0\r\n\r\n')],

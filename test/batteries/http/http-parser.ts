@@ -193,7 +193,7 @@ function codingOf(head: Head): true | undefined {
 function requestFraming(head: Head, isOld: boolean): Framing {
   const isChunked = codingOf(head)
   const length = lengthOf(head)
-  if (isChunked && length !== undefined) throw new Invalid('framing', 'Transfer-Encoding beside Content-Length')
+  if (isChunked && length !== undefined) throw new Invalid('framing', 'Transfer-Encoding with Content-Length')
   if (isChunked && isOld) throw new Invalid('framing', 'Transfer-Encoding in HTTP/1.0')
   return isChunked ? 'chunked' : (length ?? 0)
 }
@@ -201,7 +201,7 @@ function requestFraming(head: Head, isOld: boolean): Framing {
 function responseFraming(head: Head, method: string, status: number): Framing {
   const isChunked = codingOf(head)
   const length = lengthOf(head)
-  if (isChunked && length !== undefined) throw new Invalid('framing', 'Transfer-Encoding beside Content-Length')
+  if (isChunked && length !== undefined) throw new Invalid('framing', 'Transfer-Encoding with Content-Length')
   const mustBeEmpty = status < 200 || status === 204
   if (mustBeEmpty && (isChunked || length !== undefined)) throw new Invalid('framing', `a body with status ${status}`)
   if (mustBeEmpty || status === 304 || method === 'HEAD') return 0

@@ -45,7 +45,7 @@ it(
     const decisions = results.flatMap((result) => [...result.decisions]).sort(([one], [other]) => one - other)
 
     const starts = decisions.filter(([, outcome, retryAfter]) => outcome === 'LIMITED' && retryAfter >= ban.forTicks)
-    // The escalation starts with `for` and stays at `max`, because the key is banned again before it is forgotten.
+    // The escalation starts with `for` and stays at `max`, because the key is banned again before its escalation expires.
     const lengths = starts.map(([, , retryAfter]) => retryAfter / ms)
     expect(lengths).toEqual(starts.map((_, i) => [100, 200][i] ?? 400))
     let before = 0

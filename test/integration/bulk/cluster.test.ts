@@ -1,4 +1,4 @@
-/** Bulk loading into a cluster: every record reaches the node that owns its slot, also while slots move. */
+/** Bulk loading into a cluster: every record reaches the node that owns its slot, even while slots move. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { bulkLoad } from '../../../src/bulk.js'

@@ -124,7 +124,7 @@ describe('eight processes that start at once', () => {
     },
   )
 
-  it.each(['limiter', 'gate'])('admit exactly one limit beside two busy loops: %s', longest, async (kind) => {
+  it.each(['limiter', 'gate'])('admit exactly one limit alongside two busy loops: %s', longest, async (kind) => {
     burnCpu(2)
     expect(await startAll(kind, 0)).toEqual(exactTogether)
   })

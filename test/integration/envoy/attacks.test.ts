@@ -165,7 +165,7 @@ it('bounds the bytes of incomplete messages over all calls', async () => {
   await isAlive()
 })
 
-it('closes connections that do not speak HTTP/2', async () => {
+it('closes connections that do not use HTTP/2', async () => {
   const { socket, isAlive } = await attacked({ handshakeMs: 30, checkMs: 5 })
   const silent = await socket()
   await once(silent, 'close')

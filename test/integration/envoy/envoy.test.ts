@@ -111,7 +111,7 @@ describe.skipIf(envoyProgram === undefined)('Envoy', () => {
     await expect.poll(statuses, { timeout: 20_000 }).toEqual([200, 200])
   })
 
-  it('goes on while Redis stops: limits locally, or fails under DENY', async () => {
+  it('continues while Redis is down: limits locally, or fails under DENY', async () => {
     const redis = await startRedis()
     onTestFinished(() => redis.stop())
     const { port } = await serve([rule('generic_key', 1_000), rule('strict', 1_000, { onStoreFailure: 'DENY' })], {

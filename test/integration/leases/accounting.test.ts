@@ -225,7 +225,7 @@ describe('other callers', () => {
     expect((await peek())[0]).toMatchObject({ remaining: 60, resetAt: startMs * 1000 + 4 * second })
   })
 
-  it('are refilled in intervals beside reserved permits', async () => {
+  it('are refilled in intervals alongside reserved permits', async () => {
     const interval = groupOf([bandOf({ refill: 'INTERVAL', capacity: 10, windowTicks: second })])
     const { lease, settle, clock, charge, remaining } = bed(interval)
     const leased = await lease(1, 4)

@@ -25,7 +25,7 @@ const send = (limit: (request: never, response: never, next: (error?: unknown) =
     limit(request as never, reply as never, (error) => (error === undefined ? resolve(true) : reject(error)))
   })
 
-it('limits requests with async hooks while all timers and microtasks are faked, also if it was loaded under them', async () => {
+it('limits requests with async hooks while all timers and microtasks are faked, even if it was loaded under them', async () => {
   vi.useFakeTimers({
     toFake: ['setTimeout', 'setInterval', 'setImmediate', 'queueMicrotask', 'Date', 'performance', 'hrtime'],
   })

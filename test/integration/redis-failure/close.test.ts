@@ -27,7 +27,7 @@ describe('a process that closes under load exits, and every decision completes',
     expectClosed(await runClosing({ uri: `redis://127.0.0.1:${await freePort()}` }, { stderr }))
   })
 
-  it('behind sentinels, also when everything hangs', async () => {
+  it('behind sentinels, even when everything hangs', async () => {
     const group = await stopAfterTest(startSentinel())
     const store = { sentinels: group.sentinels.map(({ host, port }) => `${host}:${port}`), sentinelName: group.name }
     expectClosed(await runClosing(store))

@@ -201,7 +201,7 @@ describe('values beyond the compact form agree with the model', () => {
     }
   })
 
-  it(`several long logs beside other bands, as they grow, expire and are refunded (seed ${seed})`, async () => {
+  it(`several long logs alongside other bands, as they grow, expire and are refunded (seed ${seed})`, async () => {
     for (let history = 0; history < 4; history++) {
       const random = seededRandom(seed + history)
       const clock = manualClock(startMs)

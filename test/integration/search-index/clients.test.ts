@@ -56,7 +56,7 @@ describe('a search index over one server', () => {
     client.disconnect()
   })
 
-  it.each([2, 3] as const)('with a client of node-redis that speaks RESP%i', async (RESP) => {
+  it.each([2, 3] as const)('with a client of node-redis that uses RESP%i', async (RESP) => {
     const client = createClient({ url: sharedRedis().uri, RESP })
     await client.connect()
     await useEverything(client)

@@ -268,7 +268,7 @@ describe('suggestions', () => {
     expect(await terms('한')).toEqual(['한국어 6', '한 1'])
   })
 
-  it('are exact for prefixes shared by thousands of terms, also when the most frequent ones are removed', async () => {
+  it('are exact for prefixes shared by thousands of terms, even when the most frequent ones are removed', async () => {
     const index = fresh<{ term: string; uses: number }>({
       fields: { term: { kind: 'suggest', weight: 'uses' } },
       recent: 0,

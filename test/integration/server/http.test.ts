@@ -79,7 +79,7 @@ describe('bodies', () => {
     expect(await raw(port, post(body), (received) => received.includes('}'))).toMatch(/^HTTP\/1\.1 400 /)
   })
 
-  it('with 100 levels are accepted, also with brackets in strings', async () => {
+  it('with 100 levels are accepted, even with brackets in strings', async () => {
     const { ask } = await serverWith()
     const deep = `{"path":"${'['.repeat(200)}\\"[{","attributes":{"a":${'['.repeat(98)}${']'.repeat(98)}}}`
     expect((await ask('POST', check, deep)).status).toBe(200)
@@ -136,7 +136,7 @@ describe('bodies', () => {
 })
 
 describe('connections', () => {
-  it('carry many requests, also after invalid ones', async () => {
+  it('carry many requests, even after invalid ones', async () => {
     const { port } = await serverWith()
     const ok = post(JSON.stringify({ path: '/elsewhere' }))
     const received = await raw(

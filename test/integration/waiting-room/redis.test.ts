@@ -188,7 +188,7 @@ describe.each(Object.entries(stores))('requests that give up, on a %s', (_, [cre
     }
   })
 
-  it('leave a slot of an interval empty while a later request waits, also after others have left', async () => {
+  it('leave a slot of an interval empty while a later request waits, even after others have left', async () => {
     const clock = manualClock(startMs)
     const store = create(clock)
     const rule = group('rule', [band({ refill: 'INTERVAL', capacity: 3, windowTicks: second })])

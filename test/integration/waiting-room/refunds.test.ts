@@ -96,7 +96,7 @@ describe.each(Object.entries(stores))('100 held requests, store: %s', (_, create
     await expectState(limiter, before)
   })
 
-  it('charges nothing to requests for which the waiting room is full, also if they are concurrent', async () => {
+  it('charges nothing to requests for which the waiting room is full, even if they are concurrent', async () => {
     const limiter = open('TOKEN_BUCKET', create(), { maxConcurrentWaits: 5 })
     const before = await drain(limiter, 'TOKEN_BUCKET')
     for (let i = 0; i < 20; i++) limiter.wait('a', { maxWaitMs: dayMs }).catch(() => {})

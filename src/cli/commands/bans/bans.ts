@@ -130,7 +130,7 @@ async function set(ruleSet: string, rule: string, key: string, options: SetOptio
 }
 
 function liftCommand(): Command {
-  return ruleCommand('lift', 'Lift the ban of a key, and forget its escalation.')
+  return ruleCommand('lift', 'Lift the ban of a key, and clear its escalation.')
     .argument(...keyArgument)
     .addOption(serverOption())
     .option('--json', 'print { lifted }')

@@ -24,7 +24,7 @@ interface CandidateOptions extends TargetOptions {
 const examples = `
 Examples:
   $ fluxgate candidate put api stricter.yaml --server http://127.0.0.1:8090
-      evaluate another version of rule set api beside the current one, without effect
+      evaluate another version of rule set api alongside the current one, without effect
   $ fluxgate candidate report api
       show what it would have rejected on the server at http://127.0.0.1:8090
   $ fluxgate candidate promote api --server http://127.0.0.1:8090
@@ -54,7 +54,7 @@ Exit status: 0 success, 1 the rule set has no candidate, 2 the server could not 
 
 export function candidateCommand(): Command {
   return new Command('candidate')
-    .description('Evaluate another version of a rule set beside the current one, without effect.')
+    .description('Evaluate another version of a rule set alongside the current one, without effect.')
     .addCommand(putCommand())
     .addCommand(getCommand())
     .addCommand(reportCommand())

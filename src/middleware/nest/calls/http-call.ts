@@ -38,7 +38,7 @@ export function httpCall(request: NestRequest, response: NestResponse): NestCall
     },
     async exceptionOf({ content, status, headers }) {
       if (closesConnection(raw)) response.header('Connection', 'close')
-      // Nest sends the content as JSON, also if it is a string.
+      // Nest sends the content as JSON, even if it is a string.
       if (typeof content === 'object') response.header('Content-Type', headers['Content-Type'] as string)
       // Imported on demand, so that this entry loads without Nest.
       const { HttpException } = await import('@nestjs/common')

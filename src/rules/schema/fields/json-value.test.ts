@@ -36,7 +36,7 @@ describe('attributes', () => {
     expectIssue({ attributes: 'x' }, 'attributes', 'must be an object; received "x"')
   })
 
-  it('may contain numbers beyond the range of JavaScript, also after a nested attributes object', () => {
+  it('may contain numbers beyond the range of JavaScript, even after a nested attributes object', () => {
     const written = '{"attributes":{"n":1.0},"far":[1e400]}'
     const text = `ruleSets: [{ id: s, rules: [{ id: r, attributes: ${written}, bands: [{ capacity: 1, window: 1s }] }] }]`
     const rule = parseRuleSets(parseDocument(text, 'yaml'))[0]?.rules[0]

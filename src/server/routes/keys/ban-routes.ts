@@ -89,7 +89,7 @@ export function banRoutes(parts: ApiParts): Route[] {
       method: 'DELETE',
       path: one,
       name: 'liftBan',
-      summary: 'Lift the ban of a key, and forget its escalation.',
+      summary: 'Lift the ban of a key, and clear its escalation.',
       group,
       access,
       responses: { 204: { description: 'The ban was lifted.' } },

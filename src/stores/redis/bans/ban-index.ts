@@ -31,7 +31,7 @@ export interface BanIndexOptions {
 /**
  * The banned keys of each rule, so that they can be listed without a scan: a sorted set of the keys and one of their ends. A ban is
  * started by the call of a decision, which on a cluster reaches the slot of the key only. The process that learns of it
- * writes it here, in the background. If that process dies before, the next one that the key is rejected by does.
+ * writes it here, in the background. If that process dies first, the next process that rejects the key writes it.
  */
 export class BanIndex {
   readonly #connection: RedisConnection
@@ -122,7 +122,7 @@ export class BanIndex {
     }, delayMs).unref()
   }
 
-  /** One call at a time writes what is pending, and what is added meanwhile. */
+  /** One call at a time writes what is pending, and what is added in the meantime. */
   #write(): Promise<void> {
     this.#writing ??= this.#writePending().finally(() => {
       this.#writing = undefined

@@ -98,7 +98,7 @@ local function isRefilled(bucket)
   return bucket.band.algorithm.isRefilled
 end
 
--- Records what is missing now. Removes entries of which nothing is returnable any more.
+-- Records what is missing now. Removes entries with nothing left to return.
 local function observe(bucket)
   local list = bucket.reserved
   if not isRefilled(bucket) or #list.bytes == 0 then return end

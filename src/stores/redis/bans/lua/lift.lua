@@ -1,4 +1,4 @@
--- Ends the ban of a key and forgets its escalation.
+-- Ends the ban of a key and clears its escalation.
 --
 -- KEYS[1]  the key of the ban
 -- ARGV[1]  now (ticks; negative: use the server's clock)
