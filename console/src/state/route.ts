@@ -22,7 +22,13 @@ function decoded(segment: string): string {
 
 export const route = signal<Route>(read())
 
+/** Browsers ignore or reject more than ten to twenty changes of the URL per second, so it follows the state with a delay. */
+const urlDelayMs = 150
+let urlTimer: ReturnType<typeof setTimeout> | undefined
+
 addEventListener('hashchange', () => {
+  clearTimeout(urlTimer)
+  urlTimer = undefined
   route.value = read()
 })
 
@@ -37,6 +43,15 @@ export function navigate(segments: readonly string[], query?: Readonly<Record<st
 
 /** Changes the query without a new entry in the browser's history, for state that changes while the user drags. */
 export function replaceQuery(query: Readonly<Record<string, string>>): void {
-  history.replaceState(null, '', linkTo(route.peek().segments, query))
-  route.value = read()
+  route.value = { segments: route.peek().segments, query: new URLSearchParams(query) }
+  urlTimer ??= setTimeout(updateUrl, urlDelayMs)
+}
+
+/** Writes the current state to the URL at once. */
+export function updateUrl(): void {
+  if (urlTimer === undefined) return
+  clearTimeout(urlTimer)
+  urlTimer = undefined
+  const { segments, query } = route.peek()
+  history.replaceState(null, '', linkTo(segments, Object.fromEntries(query)))
 }

@@ -65,6 +65,12 @@ export function duration(ms: number): string {
   return parts.join(' ')
 }
 
+/** `250 ms`, `1.5 s`: a time that is not rounded up. */
+export function exactly(ms: number): string {
+  const [name, value] = ms < 1_000 ? (['durationMillisecond', ms] as const) : (['durationSecond', ms / 1_000] as const)
+  return t(name, { count: numberFormat({ maximumFractionDigits: 2 }).format(value) })
+}
+
 const windowUnits = [
   ['week', 604_800_000],
   ['day', 86_400_000],

@@ -37,6 +37,8 @@ export async function launchBrowser(): Promise<Browser> {
     executablePath: process.env.FLUXGATE_CHROMIUM ?? '/usr/bin/chromium',
     headless: true,
     args: flags,
+    // Users have this protection: the browser ignores changes of the URL that follow too fast.
+    ignoreDefaultArgs: ['--disable-ipc-flooding-protection'],
     timeout: 60_000,
     viewport: { width: 1280, height: 900 },
     timezoneId: 'Europe/Berlin',

@@ -1,4 +1,5 @@
 import type { TimeBucket } from '../../../../src/simulate/time-series.js'
+import { exactly, whole } from '../../text/format.js'
 
 interface BarsProps {
   readonly label: string
@@ -12,8 +13,8 @@ interface BarsProps {
 }
 
 const width = 960
-const height = 120
-const axis = 76
+const height = 136
+const axis = height / 2
 const [fewestPerWindow, mostPerWindow] = [8, 24]
 
 /** As many columns per window as the capacity, or half or twice as many, so that an even rate has even columns. */
@@ -40,30 +41,43 @@ export function columnsOf(buckets: readonly TimeBucket[], bucketMs: number, dura
   return { released, rejected, delayed }
 }
 
-/** Released requests above the axis; rejected and delayed arrivals below it. Lines mark the windows. */
+/** Released requests above the axis; rejected and delayed arrivals below it, in the same scale. Lines mark the windows. */
 export function Bars({ label, buckets, bucketMs, windowMs, durationMs, columns, most }: BarsProps) {
   const { released, rejected, delayed } = columnsOf(buckets, bucketMs, durationMs, columns)
   const step = width / columns
-  const up = (count: number): number => (count / most) * (axis - 4)
-  const down = (count: number): number => (count / most) * (height - axis - 4)
+  const sizeOf = (count: number): number => (count / most) * (axis - 2)
   const rect = (column: number, top: number, size: number): string =>
     size < 0.2 ? '' : `M${column * step + 1} ${top}h${step - 2}v${size}h${2 - step}z`
-  const path = (values: Float64Array, draw: (column: number, count: number) => string): string =>
-    Array.from(values, (count, column) => draw(column, count)).join('')
-  const lines = Array.from({ length: Math.floor(durationMs / windowMs) - 1 }, (_, i) => {
-    const x = ((i + 1) * windowMs * width) / durationMs
-    return `M${x} 0V${height}`
-  }).join('')
+  const path = (values: Float64Array, topOf: (column: number, size: number) => number): string =>
+    Array.from(values, (count, column) => rect(column, topOf(column, sizeOf(count)), sizeOf(count))).join('')
+  const windows = Math.round(durationMs / windowMs)
+  const edges = Array.from({ length: windows + 1 }, (_, i) => i)
+  const lines = edges.slice(1, -1).map((i) => `M${(i * width) / windows} 0V${height}`)
   return (
-    <svg class="bars-chart" viewBox={`0 0 ${width} ${height}`} preserveAspectRatio="none" role="img" aria-label={label}>
-      <path class="bars-grid" d={lines} />
-      <path class="bars-ok" d={path(released, (column, count) => rect(column, axis - up(count), up(count)))} />
-      <path class="bars-bad" d={path(rejected, (column, count) => rect(column, axis + 1, down(count)))} />
-      <path
-        class="bars-warn"
-        d={path(delayed, (column, count) => rect(column, axis + 1 + down(rejected[column] ?? 0), down(count)))}
-      />
-      <path class="bars-axis" d={`M0 ${axis}H${width}`} />
-    </svg>
+    <div class="bars-frame">
+      <div class="bars-scale" aria-hidden="true">
+        <span>{whole(most)}</span>
+        <span>0</span>
+        <span>{whole(most)}</span>
+      </div>
+      <svg
+        class="bars-chart"
+        viewBox={`0 0 ${width} ${height}`}
+        preserveAspectRatio="none"
+        role="img"
+        aria-label={label}
+      >
+        <path class="bars-grid" d={lines.join('')} />
+        <path class="bars-ok" d={path(released, (_, size) => axis - size)} />
+        <path class="bars-bad" d={path(rejected, () => axis + 1)} />
+        <path class="bars-warn" d={path(delayed, (column) => axis + 1 + sizeOf(rejected[column] ?? 0))} />
+        <path class="bars-axis" d={`M0 ${axis}H${width}`} />
+      </svg>
+      <div class="bars-times" aria-hidden="true">
+        {edges.map((i) => (
+          <span key={i}>{i === 0 ? 0 : exactly(i * windowMs)}</span>
+        ))}
+      </div>
+    </div>
   )
 }

@@ -1,28 +1,20 @@
 import { useEffect, useMemo, useState } from 'preact/hooks'
-import { replaceQuery, route } from '../../state/route.js'
-import { duration, percent, whole } from '../../text/format.js'
+import { algorithmTraits } from '../../../../src/core/algorithm-traits.js'
+import type { Run, Simulation } from '../../../../src/simulate/simulate-bands.js'
+import { replaceQuery, route, updateUrl } from '../../state/route.js'
+import { exactly, percent, whole } from '../../text/format.js'
 import { t } from '../../text/translate.js'
 import { Icon } from '../../ui/icon.js'
 import { notify } from '../../ui/toast.js'
 import { Bars, columnCount, columnsOf } from './bars.js'
 import { Drawing } from './drawing.js'
-import {
-  limits,
-  parseScenario,
-  runScenario,
-  type Scenario,
-  type ScenarioResult,
-  type ScenarioRun,
-  scenarioQuery,
-  trafficKinds,
-  windows,
-} from './scenario.js'
+import { limits, parseScenario, runScenario, type Scenario, scenarioQuery, trafficKinds, windows } from './scenario.js'
 
 /** All algorithms on the same traffic, computed in the browser by the code that decides in production. */
 export function Playground() {
   const query = route.value.query.toString()
   const scenario = useMemo(() => parseScenario(new URLSearchParams(query)), [query])
-  const [result, setResult] = useState<ScenarioResult>()
+  const [result, setResult] = useState<Simulation>()
   useEffect(() => {
     let isCurrent = true
     void runScenario(scenario).then((next) => isCurrent && setResult(next))
@@ -38,16 +30,7 @@ export function Playground() {
         <h1>{t('playground')}</h1>
         <span class="muted">{t('playgroundHelp')}</span>
         <span class="spacer" />
-        <button
-          type="button"
-          class="button"
-          onClick={() =>
-            navigator.clipboard?.writeText(location.href).then(
-              () => notify(t('linkCopied')),
-              () => notify(location.href),
-            )
-          }
-        >
+        <button type="button" class="button" onClick={copyLink}>
           <Icon name="link" /> {t('copyLink')}
         </button>
       </div>
@@ -72,11 +55,11 @@ export function Playground() {
           <Slider
             name="windowMs"
             value={scenario.windowMs}
-            text={duration(scenario.windowMs)}
+            text={exactly(scenario.windowMs)}
             step={100}
             onChange={change}
           />
-          <Slider name="hold" value={scenario.hold} text={duration(scenario.hold)} step={50} onChange={change} />
+          <Slider name="hold" value={scenario.hold} text={exactly(scenario.hold)} step={50} onChange={change} />
           {hasLoad && (
             <Slider name="load" value={scenario.load} text={percent(scenario.load / 100)} step={5} onChange={change} />
           )}
@@ -85,6 +68,15 @@ export function Playground() {
       </section>
       {result && <Results result={result} scenario={scenario} />}
     </>
+  )
+}
+
+function copyLink(): void {
+  updateUrl()
+
+  navigator.clipboard?.writeText(location.href).then(
+    () => notify(t('linkCopied')),
+    () => notify(location.href),
   )
 }
 
@@ -116,11 +108,14 @@ function Slider({ name, value, text, step = 1, onChange }: SliderProps) {
   )
 }
 
-function Results({ result, scenario }: { readonly result: ScenarioResult; readonly scenario: Scenario }) {
-  const { runs, offered, bucketMs } = result
-  const durationMs = windows * scenario.windowMs
+function Results({ result, scenario }: { readonly result: Simulation; readonly scenario: Scenario }) {
+  const { runs, offered, bucketMs, windowMs } = result
+  const durationMs = windows * windowMs
   const columns = columnCount(scenario.capacity, windows)
   const most = Math.max(1, ...columnsOf(offered.buckets, bucketMs, durationMs, columns).released)
+  const chart = (label: string, { buckets }: Run) => (
+    <Bars {...{ label, buckets, bucketMs, columns, windowMs, durationMs, most }} />
+  )
   return (
     <div class="algorithms">
       <p class="muted legend">
@@ -129,19 +124,26 @@ function Results({ result, scenario }: { readonly result: ScenarioResult; readon
             <span class={`key key-${color}`} /> {t(legend[color])}
           </span>
         ))}
-        <span>{t('offered', { count: whole(offered.offered), time: duration(durationMs) })}</span>
+        <span>{t('barsUnit', { time: exactly(durationMs / columns) })}</span>
       </p>
+      <section class="card algorithm" aria-labelledby="offered">
+        <div class="algorithm-text">
+          <h2 id="offered">{t('offeredTraffic')}</h2>
+          <p class="muted small">{t('offeredHelp')}</p>
+          <dl class="facts">
+            <Fact name={t('requestsRead')} value={whole(offered.offered)} kind="" />
+            <Fact
+              name={t('mostInWindow')}
+              value={t('ofCapacity', { count: whole(offered.mostInAnyWindow), capacity: whole(scenario.capacity) })}
+              kind={offered.mostInAnyWindow > scenario.capacity ? 'bad' : ''}
+            />
+          </dl>
+        </div>
+        {chart(t('offered', { count: whole(offered.offered), time: exactly(durationMs) }), offered)}
+      </section>
       {runs.map((run) => (
-        <AlgorithmCard key={run.band.algorithm} run={run} capacity={scenario.capacity} offered={offered.offered}>
-          <Bars
-            label={t('barsLabel', { algorithm: run.band.algorithm, allowed: run.allowed, rejected: run.rejected })}
-            buckets={run.buckets}
-            bucketMs={run.bucketMs}
-            columns={columns}
-            windowMs={scenario.windowMs}
-            durationMs={durationMs}
-            most={most}
-          />
+        <AlgorithmCard key={run.band.algorithm} run={run} capacity={scenario.capacity}>
+          {chart(t('barsLabel', { algorithm: run.band.algorithm, allowed: run.allowed, rejected: run.rejected }), run)}
         </AlgorithmCard>
       ))}
     </div>
@@ -151,15 +153,15 @@ function Results({ result, scenario }: { readonly result: ScenarioResult; readon
 const legend = { ok: 'released', bad: 'rejected', warn: 'delayed' } as const
 
 interface CardProps {
-  readonly run: ScenarioRun
+  readonly run: Simulation['runs'][number]
   readonly capacity: number
-  readonly offered: number
   readonly children: preact.ComponentChildren
 }
 
-function AlgorithmCard({ run, capacity, offered, children }: CardProps) {
+function AlgorithmCard({ run, capacity, children }: CardProps) {
   const { algorithm } = run.band
-  const isOver = run.mostInAnyWindow > capacity
+  const limitsProgress = algorithmTraits[algorithm].takesHolds ?? false
+  const most = limitsProgress ? (run.mostInProgress ?? 0) : run.mostInAnyWindow
   return (
     <section class="card algorithm" aria-labelledby={`algorithm-${algorithm}`}>
       <div class="algorithm-text">
@@ -168,15 +170,15 @@ function AlgorithmCard({ run, capacity, offered, children }: CardProps) {
         <dl class="facts">
           <Fact
             name={t('allowed')}
-            value={`${whole(run.allowed)} (${percent(offered === 0 ? 0 : run.allowed / offered)})`}
+            value={`${whole(run.allowed)} (${percent(run.offered === 0 ? 0 : run.allowed / run.offered)})`}
             kind="ok"
           />
           <Fact name={t('rejected')} value={whole(run.rejected)} kind={run.rejected > 0 ? 'bad' : ''} />
-          {run.delayed > 0 && <Fact name={t('meanDelay')} value={duration(run.meanDelayMs)} kind="warn" />}
+          {run.delayed > 0 && <Fact name={t('meanDelay')} value={exactly(run.meanDelayMs)} kind="warn" />}
           <Fact
-            name={t(algorithm === 'CONCURRENCY' ? 'mostAtOnce' : 'mostInWindow')}
-            value={t('ofCapacity', { count: whole(run.mostInAnyWindow), capacity: whole(capacity) })}
-            kind={isOver ? 'bad' : ''}
+            name={t(limitsProgress ? 'mostAtOnce' : 'mostInWindow')}
+            value={t('ofCapacity', { count: whole(most), capacity: whole(capacity) })}
+            kind={most > capacity ? 'bad' : ''}
           />
         </dl>
       </div>

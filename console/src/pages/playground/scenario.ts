@@ -4,7 +4,7 @@ import { algorithmTraits } from '../../../../src/core/algorithm-traits.js'
 import { type AlgorithmName, algorithmNames, type Band } from '../../../../src/core/rule.js'
 import { seededRandom } from '../../../../src/core/seeded-random.js'
 import type { Arrival } from '../../../../src/simulate/arrival.js'
-import { type BandRun, type Run, type Simulation, simulateBands } from '../../../../src/simulate/simulate-bands.js'
+import { type Simulation, simulateBands } from '../../../../src/simulate/simulate-bands.js'
 import { burst, poisson, uniform } from '../../../../src/simulate/traffic.js'
 
 export const trafficKinds = ['edge', 'steady', 'poisson', 'double', 'drawn'] as const
@@ -91,37 +91,19 @@ function* arrivals({ traffic, capacity, windowMs, load, drawn }: Scenario): Gene
   }
 }
 
-export interface ScenarioRun extends BandRun {
-  readonly bucketMs: number
-}
-
-export interface ScenarioResult {
-  readonly offered: Run
-  readonly bucketMs: number
-  readonly runs: readonly ScenarioRun[]
-}
-
-/** Runs all algorithms. A request holds its slot of CONCURRENCY for `hold`: the window of that band, because nothing releases it. */
-export async function runScenario(scenario: Scenario): Promise<ScenarioResult> {
+/** Runs all algorithms. Each request is in progress for `hold`; only CONCURRENCY depends on it. */
+export function runScenario(scenario: Scenario): Promise<Simulation> {
   const { capacity, windowMs, hold } = scenario
+  const window = windowMs * ticksPerMs
+  const duration = hold * ticksPerMs
   const bandOf = (algorithm: AlgorithmName): Band => ({
     label: algorithm,
     algorithm,
     refill: 'STEADY',
     capacity,
     refillTokens: capacity,
-    windowTicks: (algorithmTraits[algorithm].takesHolds ? hold : windowMs) * ticksPerMs,
+    windowTicks: algorithmTraits[algorithm].takesHolds ? duration : window,
   })
-  const span = { startAt: 0, until: windows * windowMs * ticksPerMs }
-  const byHolds = (holds: boolean) => (name: AlgorithmName) => (algorithmTraits[name].takesHolds ?? false) === holds
-  const [rates, holds] = await Promise.all(
-    [byHolds(false), byHolds(true)].map((isSelected) =>
-      simulateBands(algorithmNames.filter(isSelected).map(bandOf), arrivals(scenario), span),
-    ),
-  )
-  const runs = [rates, holds].flatMap((simulation) =>
-    (simulation?.runs ?? []).map((run) => ({ ...run, bucketMs: simulation?.bucketMs ?? 1 })),
-  )
-  const { offered, bucketMs } = rates as Simulation
-  return { offered, bucketMs, runs }
+  const options = { startAt: 0, until: windows * window, window, serviceTime: () => duration }
+  return simulateBands(algorithmNames.map(bandOf), arrivals(scenario), options)
 }
