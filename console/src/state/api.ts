@@ -52,6 +52,16 @@ export async function request<T>(method: string, path: string, options: ApiOptio
 export const get = async <T>(path: string, signal?: AbortSignal): Promise<T> =>
   (await request<T>('GET', path, signal ? { signal } : {})).body
 
+/** The response, or undefined if the server responds that there is no such document. */
+export async function found<T>(loading: Promise<T>): Promise<T | undefined> {
+  try {
+    return await loading
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 404) return undefined
+    throw error
+  }
+}
+
 interface PageOf<T> {
   readonly cursor: string | null
   readonly [name: string]: readonly T[] | string | null

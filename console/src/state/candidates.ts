@@ -1,5 +1,5 @@
 /** Candidates: other versions of rule sets, evaluated alongside the rules in force without effect. */
-import { ApiError, get, loadPages, request } from './api.js'
+import { found, get, loadPages, request } from './api.js'
 import { plainSet, type RuleDocument, type RuleSetDocument, ruleSetPath, withOriginals } from './rules.js'
 
 export interface CandidateDocument extends RuleSetDocument {
@@ -34,22 +34,14 @@ export async function putCandidate(ruleSetId: string, set: object): Promise<void
 
 /** Puts an edited rule into the candidate of its set, or starts a candidate that differs from the set in this rule only. */
 export async function putRuleInCandidate(ruleSetId: string, rule: RuleDocument): Promise<void> {
-  const base = (await existing(candidatePath(ruleSetId))) ?? (await get<RuleSetDocument>(ruleSetPath(ruleSetId)))
+  const running = await found(get<RuleSetDocument>(candidatePath(ruleSetId)))
+  const base = running ?? (await get<RuleSetDocument>(ruleSetPath(ruleSetId)))
   const known = base.rules.find(({ id }) => id === rule.id)
   const rules =
     known === undefined
       ? [...base.rules, rule]
       : base.rules.map((old) => (old === known ? withOriginals(known, rule) : old))
   await putCandidate(ruleSetId, plainSet({ ...base, rules }))
-}
-
-async function existing(path: string): Promise<RuleSetDocument | undefined> {
-  try {
-    return await get<RuleSetDocument>(path)
-  } catch (error) {
-    if (error instanceof ApiError && error.status === 404) return undefined
-    throw error
-  }
 }
 
 /** Replaces the rule set by its candidate, if the set still has the version that the user has compared. */

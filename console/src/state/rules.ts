@@ -1,5 +1,5 @@
 /** Rule documents and the requests that change them. */
-import { ApiError, get, loadPages, pathOf, request } from './api.js'
+import { found, get, loadPages, pathOf, request } from './api.js'
 
 export interface BandDocument {
   readonly label?: string
@@ -19,6 +19,8 @@ export interface Ban {
   readonly after?: number
   readonly within?: string | number
   readonly for?: string | number
+  readonly factor?: number
+  readonly max?: string | number
 }
 
 export interface RuleDocument {
@@ -153,14 +155,8 @@ export async function deleteRule(ruleSetId: string, rule: RuleDocument): Promise
 }
 
 /** The current version of a rule, or undefined if it was deleted. */
-export async function currentRule(ruleSetId: string, ruleId: string): Promise<RuleDocument | undefined> {
-  try {
-    return await get<RuleDocument>(rulePath(ruleSetId, ruleId))
-  } catch (error) {
-    if (error instanceof ApiError && error.status === 404) return undefined
-    throw error
-  }
-}
+export const currentRule = (ruleSetId: string, ruleId: string): Promise<RuleDocument | undefined> =>
+  found(get<RuleDocument>(rulePath(ruleSetId, ruleId)))
 
 /** Replaces a rule set; with `expectedVersion`, only if it still has this version. */
 export async function putSet(set: RuleSetDocument, expectedVersion?: number): Promise<void> {

@@ -82,7 +82,7 @@ function windowText(text: string, isCounted: boolean): string {
 }
 
 /** `15m` → `15 minutes`. A number is in seconds. */
-const spanText = (span: string | number | undefined): string =>
+export const spanText = (span: string | number | undefined): string =>
   windowText(typeof span === 'number' ? `${span}s` : (span ?? '?'), true)
 
 const calendarNames: Readonly<Record<string, 'day' | 'week' | 'month' | 'year'>> = {

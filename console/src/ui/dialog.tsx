@@ -1,7 +1,8 @@
 import type { ComponentChildren } from 'preact'
-import { useEffect, useId, useRef } from 'preact/hooks'
+import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import { t } from '../text/translate.js'
 import { Icon } from './icon.js'
+import { messageOf } from './states.js'
 
 interface DialogProps {
   readonly title: string
@@ -37,5 +38,50 @@ export function Dialog({ title, onClose, children, isWide = false }: DialogProps
       </div>
       {children}
     </dialog>
+  )
+}
+
+interface DialogFormProps {
+  /** The text of the button that submits. */
+  readonly text: string
+  readonly isReady?: boolean
+  readonly onSave: () => Promise<unknown>
+  readonly onClose: () => void
+  readonly children: ComponentChildren
+}
+
+/** A form in a dialog. It stays open with the message of the server if saving fails, so that nothing that was entered is lost. */
+export function DialogForm({ text, isReady = true, onSave, onClose, children }: DialogFormProps) {
+  const [problem, setProblem] = useState('')
+  const [isBusy, setBusy] = useState(false)
+  const submit = async (event: Event): Promise<void> => {
+    event.preventDefault()
+    setProblem('')
+    setBusy(true)
+    try {
+      await onSave()
+      onClose()
+    } catch (error) {
+      setProblem(messageOf(error))
+      setBusy(false)
+    }
+  }
+  return (
+    <form class="form" onSubmit={submit}>
+      {children}
+      {problem && (
+        <p class="bad" role="alert">
+          {problem}
+        </p>
+      )}
+      <div class="dialog-foot">
+        <button type="button" class="button" onClick={onClose}>
+          {t('cancel')}
+        </button>
+        <button type="submit" class="button primary" disabled={!isReady || isBusy}>
+          {text}
+        </button>
+      </div>
+    </form>
   )
 }

@@ -25,6 +25,7 @@ export const shopRules = {
           method: 'POST',
           priority: 10,
           overrides: true,
+          ban: { after: 100, within: '1m', for: '15m', max: '1d' },
           bands: [{ label: 'per-hour', capacity: 5, window: '1h' }],
         },
         {

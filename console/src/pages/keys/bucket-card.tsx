@@ -1,15 +1,16 @@
 import { useState } from 'preact/hooks'
-import { ApiError, get, request } from '../../state/api.js'
+import { found, get, request } from '../../state/api.js'
+import { type ActiveBan, liftBan, loadBan, type PlacedRule, setBan } from '../../state/bans.js'
 import { linkTo } from '../../state/route.js'
-import { type BandDocument, type RuleDocument, rulePath } from '../../state/rules.js'
+import { type BandDocument, rulePath } from '../../state/rules.js'
 import type { BandDecision } from '../../state/statistics.js'
-import { dateAndTime } from '../../text/format.js'
+import { dateAndTime, duration, sinceTime, whole } from '../../text/format.js'
 import { ruleSentence } from '../../text/rule-sentence.js'
 import { t } from '../../text/translate.js'
 import { Level } from '../../ui/level.js'
 import { Failure, Loading, messageOf, useLoaded } from '../../ui/states.js'
 import { notify } from '../../ui/toast.js'
-import { OverrideDialog, RefundDialog } from './key-dialogs.js'
+import { BanDialog, OverrideDialog, RefundDialog } from './key-dialogs.js'
 
 export interface Override {
   readonly key: string
@@ -19,44 +20,53 @@ export interface Override {
   readonly note?: string
 }
 
-interface BucketCardProps {
-  readonly ruleSetId: string
-  readonly rule: RuleDocument
+interface BucketCardProps extends PlacedRule {
   readonly name: string
 }
 
 export function BucketCard({ ruleSetId, rule, name }: BucketCardProps) {
-  const [dialog, setDialog] = useState<'refund' | 'override'>()
+  const [dialog, setDialog] = useState<'refund' | 'override' | 'ban'>()
   const query = new URLSearchParams({ ruleSetId, ruleId: rule.id, key: name }).toString()
   const bucket = useLoaded(
-    (signal) => get<{ bands: readonly Omit<BandDecision, 'key'>[] }>(`/api/buckets?${query}`, signal),
+    async (signal) => {
+      const [{ bands }, ban] = await Promise.all([
+        get<{ bands: readonly Omit<BandDecision, 'key'>[] }>(`/api/buckets?${query}`, signal),
+        loadBan({ ruleSetId, rule }, name, signal),
+      ])
+      return { bands, ban }
+    },
     [query],
     1_000,
   )
   const overridePath = `${rulePath(ruleSetId, rule.id)}/overrides/${encodeURIComponent(name)}`
   const override = useLoaded(
-    async (signal): Promise<Override | undefined> => {
-      if (rule.overrides !== true) return undefined
-      try {
-        return await get<Override>(overridePath, signal)
-      } catch (error) {
-        if (error instanceof ApiError && error.status === 404) return undefined
-        throw error
-      }
-    },
+    async (signal) => (rule.overrides === true ? found(get<Override>(overridePath, signal)) : undefined),
     [overridePath],
   )
-  const run = async (work: () => Promise<unknown>, text: string): Promise<void> => {
-    try {
-      await work()
-      notify(text)
-    } catch (error) {
-      notify(messageOf(error), { isError: true })
-    }
+  const reload = (): void => {
     bucket.reload()
     override.reload()
   }
+  const change = async (work: Promise<unknown>, text: string, undo?: () => Promise<unknown>): Promise<void> => {
+    try {
+      await work
+      notify(text, undo && { undo: () => attempt(undo().finally(reload)) })
+    } finally {
+      reload()
+    }
+  }
+  const attempt = (work: Promise<unknown>): void => {
+    work.catch((error: unknown) => notify(messageOf(error), { isError: true }))
+  }
+  const saveOverride = (body: object): Promise<unknown> => request('PUT', overridePath, { body })
   const active = override.data
+  const ban = bucket.data?.ban
+  const deleteOverride = ({ key, ...previous }: Override): Promise<void> =>
+    change(request('DELETE', overridePath), t('overrideDeleted'), () => saveOverride(previous))
+  const lift = ({ until }: ActiveBan): Promise<void> =>
+    change(liftBan(ruleSetId, rule.id, name), t('banLifted', { key: name }), () =>
+      setBan(ruleSetId, rule.id, name, { until }),
+    )
   return (
     <section class="card" aria-labelledby={`bucket-${ruleSetId}-${rule.id}`}>
       <div class="page-head">
@@ -66,11 +76,18 @@ export function BucketCard({ ruleSetId, rule, name }: BucketCardProps) {
         <span class="muted">{ruleSetId}</span>
         {rule.mode === 'SHADOW' && <span class="badge badge-shadow">{t('shadow')}</span>}
         {active && <span class="badge badge-accent">{t('overrideIs', { action: active.action })}</span>}
+        {ban && <span class="badge badge-bad">{t('banned')}</span>}
       </div>
       <p class="muted">{ruleSentence(rule)}</p>
       {active && (active.note || active.expiresAt) && (
         <p class="small">
           {active.note} {active.expiresAt && t('expiresAt', { time: dateAndTime(active.expiresAt) })}
+        </p>
+      )}
+      {ban && (
+        <p class="bad small">
+          {t('bannedFor', { time: duration(ban.retryAfterMs), until: sinceTime(Date.parse(ban.until)) })}
+          {ban.count > 1 && ` ${t('banCount', { count: whole(ban.count) })}`}
         </p>
       )}
       {bucket.data === undefined &&
@@ -82,7 +99,7 @@ export function BucketCard({ ruleSetId, rule, name }: BucketCardProps) {
         <button
           type="button"
           class="button small"
-          onClick={() => run(() => request('DELETE', `/api/buckets?${query}`), t('resetDone', { key: name }))}
+          onClick={() => attempt(change(request('DELETE', `/api/buckets?${query}`), t('resetDone', { key: name })))}
         >
           {t('reset')}
         </button>
@@ -97,12 +114,18 @@ export function BucketCard({ ruleSetId, rule, name }: BucketCardProps) {
           <span class="muted small">{t('overridesOff')}</span>
         )}
         {active && (
-          <button
-            type="button"
-            class="button small danger"
-            onClick={() => run(() => request('DELETE', overridePath), t('overrideDeleted'))}
-          >
+          <button type="button" class="button small danger" onClick={() => attempt(deleteOverride(active))}>
             {t('deleteOverride')}
+          </button>
+        )}
+        {rule.ban !== undefined && (
+          <button type="button" class="button small" onClick={() => setDialog('ban')}>
+            {t(ban === undefined ? 'ban' : 'changeBan')}
+          </button>
+        )}
+        {ban && (
+          <button type="button" class="button small danger" onClick={() => attempt(lift(ban))}>
+            {t('liftBan')}
           </button>
         )}
       </div>
@@ -110,13 +133,9 @@ export function BucketCard({ ruleSetId, rule, name }: BucketCardProps) {
         <RefundDialog
           rule={rule}
           onClose={() => setDialog(undefined)}
-          onSave={(body) => {
-            setDialog(undefined)
-            void run(
-              () => request('POST', '/api/ratelimit/refund', { body: { ruleSetId, key: name, ...body } }),
-              t('refunded'),
-            )
-          }}
+          onSave={(body) =>
+            change(request('POST', '/api/ratelimit/refund', { body: { ruleSetId, key: name, ...body } }), t('refunded'))
+          }
         />
       )}
       {dialog === 'override' && (
@@ -125,10 +144,15 @@ export function BucketCard({ ruleSetId, rule, name }: BucketCardProps) {
           rule={rule}
           existing={active}
           onClose={() => setDialog(undefined)}
-          onSave={(body) => {
-            setDialog(undefined)
-            void run(() => request('PUT', overridePath, { body }), t('overrideSaved'))
-          }}
+          onSave={(body) => change(saveOverride(body), t('overrideSaved'))}
+        />
+      )}
+      {dialog === 'ban' && (
+        <BanDialog
+          name={name}
+          rule={rule}
+          onClose={() => setDialog(undefined)}
+          onSave={(body) => change(setBan(ruleSetId, rule.id, name, body), t('banSet', { key: name }))}
         />
       )}
     </section>

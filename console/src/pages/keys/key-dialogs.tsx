@@ -1,7 +1,8 @@
 import { useState } from 'preact/hooks'
 import type { BandDocument, RuleDocument } from '../../state/rules.js'
+import { spanText } from '../../text/rule-sentence.js'
 import { t } from '../../text/translate.js'
-import { Dialog } from '../../ui/dialog.js'
+import { Dialog, DialogForm } from '../../ui/dialog.js'
 import { BandFields } from '../rules/band-fields.js'
 import type { Override } from './bucket-card.js'
 
@@ -11,7 +12,7 @@ const samplePath = (pattern = '/**'): string => pattern.replaceAll(/\*\*|\*|\{[^
 interface RefundProps {
   readonly rule: RuleDocument
   readonly onClose: () => void
-  readonly onSave: (body: { method: string; path: string; permits: number }) => void
+  readonly onSave: (body: { method: string; path: string; permits: number }) => Promise<unknown>
 }
 
 export function RefundDialog({ rule, onClose, onSave }: RefundProps) {
@@ -20,12 +21,10 @@ export function RefundDialog({ rule, onClose, onSave }: RefundProps) {
   const [method, setMethod] = useState(() => [rule.method ?? 'GET'].flat().filter((it) => it !== '*')[0] ?? 'GET')
   return (
     <Dialog title={t('refund')} onClose={onClose}>
-      <form
-        class="form"
-        onSubmit={(event) => {
-          event.preventDefault()
-          onSave({ method, path, permits: Number(permits) })
-        }}
+      <DialogForm
+        text={t('refund')}
+        onSave={() => onSave({ method, path, permits: Number(permits) })}
+        onClose={onClose}
       >
         <p class="muted">{t('refundHelp')}</p>
         <div class="field-row">
@@ -48,8 +47,7 @@ export function RefundDialog({ rule, onClose, onSave }: RefundProps) {
             />
           </label>
         </div>
-        <Buttons onClose={onClose} text={t('refund')} />
-      </form>
+      </DialogForm>
     </Dialog>
   )
 }
@@ -66,7 +64,7 @@ interface OverrideProps {
   readonly rule: RuleDocument
   readonly existing: Override | undefined
   readonly onClose: () => void
-  readonly onSave: (body: object) => void
+  readonly onSave: (body: object) => Promise<unknown>
 }
 
 export function OverrideDialog({ name, rule, existing, onClose, onSave }: OverrideProps) {
@@ -76,17 +74,17 @@ export function OverrideDialog({ name, rule, existing, onClose, onSave }: Overri
   const [note, setNote] = useState(existing?.note ?? '')
   return (
     <Dialog title={t('overrideFor', { key: name })} onClose={onClose}>
-      <form
-        class="form"
-        onSubmit={(event) => {
-          event.preventDefault()
+      <DialogForm
+        text={t('save')}
+        onSave={() =>
           onSave({
             action,
             ...(action === 'LIMIT' && { bands }),
             ...(expires && { expiresAt: new Date(expires).toISOString() }),
             ...(note && { note }),
           })
-        }}
+        }
+        onClose={onClose}
       >
         <label class="field">
           <span>{t('action')}</span>
@@ -105,19 +103,36 @@ export function OverrideDialog({ name, rule, existing, onClose, onSave }: Overri
           <span>{t('note')}</span>
           <input value={note} onInput={(event) => setNote(event.currentTarget.value)} />
         </label>
-        <Buttons onClose={onClose} text={t('save')} />
-      </form>
+      </DialogForm>
     </Dialog>
   )
 }
 
-const Buttons = ({ onClose, text }: { readonly onClose: () => void; readonly text: string }) => (
-  <div class="dialog-foot">
-    <button type="button" class="button" onClick={onClose}>
-      {t('cancel')}
-    </button>
-    <button type="submit" class="button primary">
-      {text}
-    </button>
-  </div>
-)
+interface BanProps {
+  readonly name: string
+  readonly rule: RuleDocument
+  readonly onClose: () => void
+  readonly onSave: (body: { for: string }) => Promise<unknown>
+}
+
+export function BanDialog({ name, rule: { ban = {} }, onClose, onSave }: BanProps) {
+  const [length, setLength] = useState(() => (typeof ban.for === 'number' ? `${ban.for}s` : (ban.for ?? '')))
+  // Without `max`, bans grow to a day if they grow at all.
+  const max = ban.max ?? ((ban.factor ?? 1) > 1 ? '1d' : ban.for)
+  return (
+    <Dialog title={t('banFor', { key: name })} onClose={onClose}>
+      <DialogForm text={t('ban')} onSave={() => onSave({ for: length })} onClose={onClose}>
+        <p class="muted">{t('banHelp', { max: spanText(max) })}</p>
+        <label class="field">
+          <span>{t('banLength')}</span>
+          <input
+            required
+            value={length}
+            placeholder="15m"
+            onInput={(event) => setLength(event.currentTarget.value.trim())}
+          />
+        </label>
+      </DialogForm>
+    </Dialog>
+  )
+}

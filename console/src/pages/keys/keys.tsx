@@ -8,9 +8,10 @@ import { t } from '../../text/translate.js'
 import { Icon } from '../../ui/icon.js'
 import { Scroll } from '../../ui/scroll.js'
 import { Empty, Failure, Loading, useLoaded } from '../../ui/states.js'
+import { BannedKeys } from './banned-keys.js'
 import { BucketCard } from './bucket-card.js'
 
-const found = (prefix: string, signal?: AbortSignal) =>
+const keysWith = (prefix: string, signal?: AbortSignal) =>
   get<{ keys: readonly KeyCount[] }>(`/api/keys?limit=50&prefix=${encodeURIComponent(prefix)}`, signal)
 
 /** Finds keys by prefix. `#/keys?key=…` shows all buckets of one key. */
@@ -20,7 +21,7 @@ export function Keys() {
   const [text, setText] = useState(chosen)
   useEffect(() => setText(chosen), [chosen])
   const sets = useLoaded(loadRuleSets, [])
-  const list = useLoaded((signal) => found(text, signal), [text], 3_000)
+  const list = useLoaded((signal) => keysWith(text, signal), [text], 3_000)
   const keys = list.data?.keys ?? []
   return (
     <>
@@ -65,13 +66,16 @@ export function Keys() {
           hintSet={query.get('set')}
         />
       ) : (
-        <section class="card" aria-labelledby="known">
-          <h2 id="known">{t('knownKeys')}</h2>
-          {list.data === undefined &&
-            (list.error === undefined ? <Loading /> : <Failure error={list.error} retry={list.reload} />)}
-          {list.data !== undefined && keys.length === 0 && <Empty title={t('noKeys')}>{t('noKeysHelp')}</Empty>}
-          {keys.length > 0 && <KeyTable keys={keys} />}
-        </section>
+        <>
+          <BannedKeys sets={sets.data ?? []} />
+          <section class="card" aria-labelledby="known">
+            <h2 id="known">{t('knownKeys')}</h2>
+            {list.data === undefined &&
+              (list.error === undefined ? <Loading /> : <Failure error={list.error} retry={list.reload} />)}
+            {list.data !== undefined && keys.length === 0 && <Empty title={t('noKeys')}>{t('noKeysHelp')}</Empty>}
+            {keys.length > 0 && <KeyTable keys={keys} />}
+          </section>
+        </>
       )}
     </>
   )
