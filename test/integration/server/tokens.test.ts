@@ -10,7 +10,7 @@ const adminToken = 'admin-token-of-this-test'
 const checkToken = 'check-token-of-this-test'
 const bearer = (token: string) => ({ Authorization: `Bearer ${token}` })
 
-const publicPaths = ['/', '/health/live', '/health/ready', '/openapi.json', '/console/x']
+const publicPaths = ['/', '/health/live', '/health/ready', '/openapi.json', '/console/', '/console/x']
 const checkPaths = [
   check,
   `${check}/batch`,
