@@ -14,15 +14,25 @@ export class BanCounts {
   readonly #byRule = new Map<string, BanCount>()
 
   add(ruleSetId: string, ruleId: string): void {
-    const name = JSON.stringify([ruleSetId, ruleId])
-    const known = this.#byRule.get(name)
-    if (known !== undefined) known.count += 1
-    else if (this.#byRule.size < maxRules || ruleId === otherRules)
-      this.#byRule.set(name, { ruleSetId, ruleId, count: 1 })
-    else this.add(otherRules, otherRules)
+    this.#count(ruleSetId, ruleId).count++
+  }
+
+  /** Starts the count of a rule at 0, so that the increase by its first ban is visible. */
+  start(ruleSetId: string, ruleId: string): void {
+    this.#count(ruleSetId, ruleId)
   }
 
   counted(): readonly BanCount[] {
     return [...this.#byRule.values()]
+  }
+
+  #count(ruleSetId: string, ruleId: string): BanCount {
+    const name = JSON.stringify([ruleSetId, ruleId])
+    const known = this.#byRule.get(name)
+    if (known !== undefined) return known
+    if (this.#byRule.size >= maxRules && ruleId !== otherRules) return this.#count(otherRules, otherRules)
+    const started = { ruleSetId, ruleId, count: 0 }
+    this.#byRule.set(name, started)
+    return started
   }
 }

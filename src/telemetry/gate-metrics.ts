@@ -7,7 +7,10 @@ import { type MetricsSource, metricFamilies } from './metrics.js'
 
 /** The part of a gate that metrics read. */
 export interface MeteredGate {
-  readonly ruleSets: readonly { readonly id: string; readonly rules: readonly unknown[] }[]
+  readonly ruleSets: readonly {
+    readonly id: string
+    readonly rules: readonly { readonly id: string; readonly ban?: object }[]
+  }[]
   readonly heldCount: number
   readonly reservedCount: number
   readonly warnings: { readonly counts: Readonly<Record<string, number | undefined>> }
@@ -52,6 +55,8 @@ export class GateMetrics {
     const gate = this.#gate
     const health = await gate?.health()
     const { counters, durations, storeErrors } = this.recorder
+    const ruleSets = gate?.ruleSets ?? []
+    for (const { id, rules } of ruleSets) for (const rule of rules) if (rule.ban) this.#bans.start(id, rule.id)
     return {
       counters,
       durations,
@@ -60,7 +65,7 @@ export class GateMetrics {
       warnings: (gate?.warnings.counts ?? {}) as Readonly<Record<string, number>>,
       isStoreUp: health?.store.status !== 'DOWN',
       breaker: health?.store.breaker ?? 'CLOSED',
-      ruleCounts: (gate?.ruleSets ?? []).map(({ id, rules }) => ({ ruleSetId: id, count: rules.length })),
+      ruleCounts: ruleSets.map(({ id, rules }) => ({ ruleSetId: id, count: rules.length })),
       waiting: health?.waiting ?? 0,
       leasePermits: health?.store.heldPermits ?? 0,
       holds: gate?.heldCount ?? 0,

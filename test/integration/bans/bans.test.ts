@@ -136,6 +136,7 @@ describe.each(stores)('a gate with a store in %s', (_, create) => {
     onTestFinished(() => gate.close())
     const events: object[] = []
     gate.on('ban', (event) => events.push(event))
+    expect(await gate.metrics()).toContain('fluxgate_bans_total{rule_set="api",rule="login"} 0\n')
     for (let i = 0; i < 5; i++) await gate.check({ clientIp: '203.0.113.7' })
     const until = new Date(start + 15 * minute).toISOString()
     expect(events).toEqual([{ ruleSetId: 'api', ruleId: 'login', key: '203.0.113.7', until }])

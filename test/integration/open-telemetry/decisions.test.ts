@@ -184,7 +184,8 @@ describe('metrics', () => {
   }
 
   it('have the names and labels of Prometheus, so that dashboards and alerts apply to both', async () => {
-    const gate = await gateOf('named', { metrics: true })
+    const rule = { ...perAddress, ban: { after: 9, within: '1m', for: '1h' } }
+    const gate = await gateOf('named', { metrics: true, rules: [rule] })
     await gate.check(request)
     await gate.check({ ...request, clientIp: '192.0.2.2' })
     await gate.check(request)
@@ -197,7 +198,7 @@ describe('metrics', () => {
         .sort(),
     )
     const own = (await gate.metrics()).split('\n').filter((line) => line.includes('rule_set="named"'))
-    expect(own).toHaveLength(5)
+    expect(own).toHaveLength(6)
     for (const line of own) expect(exported).toContain(line)
     expect(await sample('fluxgate_decisions_total{rule_set="named",rule="per-address",result="denied"}')).toBe(1)
   })
