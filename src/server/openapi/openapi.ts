@@ -19,6 +19,7 @@ const groups: Readonly<Record<string, string>> = {
   Decisions: 'Check requests against the limits, and refund permits.',
   'Rule sets': 'Rule sets with all their rules.',
   Rules: 'Single rules, validation and reload.',
+  Candidates: 'Other versions of a rule set, evaluated beside the current one without effect.',
   Overrides: 'Exceptions to a rule for single keys.',
   Bans: 'Keys that a rule rejects after repeated rejections.',
   Buckets: 'The state of one key under a rule.',
@@ -32,6 +33,7 @@ export function openApiOf(routes: readonly Route[], version: string, tokens: Req
   const referring: Referring = (schema) => withReferences(schema, schemas)
   const paths: Record<string, Record<string, unknown>> = {}
   for (const route of routes) {
+    if (hasTrailingSlash(route)) continue
     const path = route.path.replaceAll(/:(\w+)\*?/g, '{$1}')
     paths[path] ??= {}
     paths[path][route.method.toLowerCase()] = operationOf(route, tokens, referring)
@@ -70,6 +72,9 @@ export function openApiOf(routes: readonly Route[], version: string, tokens: Req
     },
   }
 }
+
+/** A redirect to the path without the slash. Clients of the document need only that path. */
+const hasTrailingSlash = ({ path }: Route): boolean => path.length > 1 && path.endsWith('/')
 
 const problemContent = { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } }
 
