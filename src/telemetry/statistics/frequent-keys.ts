@@ -5,6 +5,8 @@ export interface KeyEntry extends Omit<KeyCount, 'key'> {
   /** The key; a long key in the form in which it is shown. */
   readonly key: string
   readonly isFormatted: boolean
+  /** Identifies the rule and the key, also in another instance. */
+  readonly name: string
   requests: number
   denied: number
   lastAt: number
@@ -52,8 +54,9 @@ export class FrequentKeys {
     if (entry === undefined) {
       const isFormatted = isLongKey(key)
       const kept = ownText(isFormatted ? this.#show(key) : key)
-      entry = { ruleSetId, ruleId, key: kept, isFormatted, requests: 0, denied: 0, lastAt: at, weight: this.#floor }
-      this.#entries.set(ownText(name), entry)
+      const id = { ruleSetId, ruleId, key: kept, isFormatted, name: ownText(name) }
+      entry = { ...id, requests: 0, denied: 0, lastAt: at, weight: this.#floor }
+      this.#entries.set(id.name, entry)
     }
     entry.requests += weight
     if (isDenied) entry.denied += weight
@@ -66,6 +69,11 @@ export class FrequentKeys {
   read(at: number, matches: (entry: KeyEntry) => boolean = () => true): KeyEntry[] {
     this.#decay(at)
     return [...this.#entries.values()].filter(matches).sort((a, b) => b.weight - a.weight)
+  }
+
+  find(name: string, at: number): KeyEntry | undefined {
+    this.#decay(at)
+    return this.#entries.get(name)
   }
 
   /** Evicts half of the keys at once, so that the cost of sorting is spread over as many new keys. */

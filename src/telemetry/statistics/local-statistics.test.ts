@@ -26,6 +26,9 @@ describe('LocalStatistics', () => {
     expect(await statistics.top({ by: 'denied', limit: 10 })).toEqual([
       { ruleSetId: 'api', ruleId: 'login', key: 'bob', requests: 3, denied: 3, lastAt: 1_000 },
     ])
+    for (let i = 0; i < 4; i++) decide('bob', true)
+    expect(await statistics.top({ by: 'denied', limit: 10 })).toMatchObject([{ key: 'bob', requests: 7, denied: 3 }])
+    for (let i = 0; i < 5; i++) decide('ann', true)
     expect((await statistics.top({ by: 'requests', limit: 1 })).map(({ key }) => key)).toEqual(['ann'])
   })
 

@@ -40,8 +40,10 @@ export class LocalStatistics implements Statistics {
   }
 
   async top({ by, limit }: Parameters<Statistics['top']>[0]): Promise<readonly KeyCount[]> {
-    const keys = by === 'denied' ? this.#denied : this.#keys
-    return keys.read(this.#now()).slice(0, limit).map(this.#shown)
+    const now = this.#now()
+    if (by === 'requests') return this.#keys.read(now).slice(0, limit).map(this.#shown)
+    const denied = this.#denied.read(now).slice(0, limit)
+    return denied.map((entry) => this.#shown({ ...entry, requests: this.#requestsOf(entry, now) }))
   }
 
   async keys({ prefix, limit }: Parameters<Statistics['keys']>[0]): Promise<readonly KeyCount[]> {
@@ -84,6 +86,11 @@ export class LocalStatistics implements Statistics {
     const id = { ruleSetId, ruleId, key }
     this.#keys.add(id, !allowed, weight, at)
     if (!allowed) this.#denied.add(id, true, weight, at)
+  }
+
+  /** `#denied` counts rejections only. The key may have been evicted from `#keys`, and the two decay at different times. */
+  #requestsOf({ name, denied }: KeyEntry, now: number): number {
+    return Math.max(denied, this.#keys.find(name, now)?.requests ?? 0)
   }
 
   #now = (): number => Math.round(this.#options.clock.now())
