@@ -31,7 +31,7 @@ function othersText(/** @type {string} */ results) {
   const oneCaller = Number(cell('Redis', 'Single band, one caller', 'FluxGate', `relative to ${theirs}`))
   const ahead = ['has more stores']
   if (bytes(theirs) < bytes('TOKEN_BUCKET'))
-    ahead.push(`uses ${bytes(theirs)} bytes of Redis memory per key (FluxGate: ${bytes('TOKEN_BUCKET')})`)
+    ahead.push(`uses ${bytes(theirs)} bytes of Redis's used_memory per key (FluxGate: ${bytes('TOKEN_BUCKET')})`)
   if (oneCaller < 0.95)
     ahead.push(`is ${(1 / oneCaller).toFixed(1)} times as fast on Redis for a single caller that waits for each reply`)
   const list = new Intl.ListFormat('en', { type: 'conjunction' }).format(ahead)

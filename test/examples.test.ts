@@ -70,7 +70,7 @@ describe('the examples', () => {
       const printed: string[] = []
       for await (const line of lines) printed.push(line)
       expect((await ended)[0]).toBe(0)
-      // What is left grows while the example runs.
+      // The remaining tokens depend on how long the example runs.
       expect(printed.map((line) => line.replace(/, about \d+ thousand left$/, ''))).toEqual([
         'team-a: reserved 90000, used 40',
         'team-a: reserved 60000, used 55000',

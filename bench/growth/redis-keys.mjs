@@ -25,23 +25,27 @@ export async function redisKeys(effort) {
   if (asker === undefined || smallAsker === undefined) throw new Broken('A limiter is missing.')
   const random = seededRandom(20_240_229)
   try {
+    // The first decision loads the script and opens the connection, which no key causes.
+    await asker.ask(keyOf(0))
+    await server.call('FLUSHALL', 'SYNC')
     const emptyBytes = await usedMemory(server)
     const asked = (/** @type {number} */ keys) =>
       Array.from({ length: sample }, () => keyOf(Math.floor(random() * keys)))
     const few = effort.redisKeys[0] ?? 0
     await fill(smallAsker, 0, few, effort.progress)
     let filled = 0
-    /** @type {{ first: Turn[], all: Turn[], bytes: number }[]} */
+    /** @type {{ first: Turn[], all: Turn[], bytesPerKey: number }[]} */
     const points = []
     for (const keys of effort.redisKeys) {
       await fill(asker, filled, keys, effort.progress)
       filled = keys
+      const bytesPerKey = ((await usedMemory(server)) - emptyBytes) / keys
       const [first = [], all = []] = await visit(`${keys.toLocaleString('en')} keys in Redis`, 2, effort, (index) =>
         index === 0
           ? takeTurn(smallServer, smallAsker, asked(few), callers, effort.seconds)
           : takeTurn(server, asker, asked(keys), callers, effort.seconds),
       )
-      points.push({ first, all, bytes: ((await usedMemory(server)) - emptyBytes) / keys })
+      points.push({ first, all, bytesPerKey })
     }
     /** @type {(name: string, figure: 'clientUs' | 'serverUs') => import('./dimension.mjs').Series} */
     const series = (name, figure) => ({
@@ -50,7 +54,7 @@ export async function redisKeys(effort) {
       costs: points.map(({ all }) => all.map((turn) => turn[figure])),
       ratios: points.map(({ first, all }) => all.map((turn, i) => turn[figure] / (first[i]?.[figure] ?? Number.NaN))),
     })
-    const bytesPerKey = points.map(({ bytes }) => bytes)
+    const bytesPerKey = points.map((point) => point.bytesPerKey)
     return {
       id: 'keys-redis',
       title: 'Keys in Redis',
@@ -61,7 +65,7 @@ export async function redisKeys(effort) {
       series: [series('process', 'clientUs'), series('Redis', 'serverUs')],
       columns: [
         { name: 'decisions/s', digits: 0, values: points.map(({ all }) => median(all.map((turn) => turn.perSecond))) },
-        { name: 'bytes per key in Redis', digits: 0, values: bytesPerKey },
+        { name: 'used_memory per key, bytes', digits: 0, values: bytesPerKey },
       ],
       bytesPerKey: bytesPerKey.at(-1) ?? Number.NaN,
     }

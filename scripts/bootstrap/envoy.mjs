@@ -20,7 +20,7 @@ export const envoy = {
 const cache = join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'fluxgate')
 const cached = join(cache, `envoy-${version}`)
 
-/** Returns the program that the tests use, or undefined if there is none. */
+/** Returns the path of the Envoy that the tests run, or undefined. */
 export function envoyFile() {
   const given = process.env.FLUXGATE_TEST_ENVOY || findOnPath('envoy')
   if (given) return given

@@ -12,7 +12,7 @@ export interface Closable {
   close(): Promise<void>
 }
 
-/** What a gate consists of, once everything is opened and validated. */
+/** The parts of a gate, all opened and validated. */
 export interface GateParts {
   readonly clock: Clock
   readonly provider: RuleSetProvider

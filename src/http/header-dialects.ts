@@ -37,7 +37,7 @@ export function dialectsOf(choice: HeaderChoice): Dialects {
   return { draft: drafts.find((name) => names.includes(name)), legacy: legacies.find((name) => names.includes(name)) }
 }
 
-/** What the headers of drafts 6 and 7 contain. */
+/** The values in the headers of drafts 6 and 7. */
 export interface DraftValues {
   readonly policies: string
   readonly limit: string

@@ -11,7 +11,7 @@ import { otherRules, type RuleCounters } from './rule-counters.js'
 export interface MetricFamily {
   /** The Prometheus type. */
   readonly type: 'counter' | 'gauge' | 'histogram'
-  /** What the metric counts. */
+  /** The description of the metric in the `# HELP` line. */
   readonly help: string
   /** The label names, in order. */
   readonly labels: readonly string[]

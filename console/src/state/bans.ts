@@ -28,7 +28,7 @@ const banPath = (ruleSetId: string, ruleId: string, key: string): string =>
 const firstBans = ({ ruleSetId, rule }: PlacedRule, query: string, signal?: AbortSignal) =>
   get<{ bans: readonly ActiveBan[] }>(`${bansPath(ruleSetId, rule.id)}?${query}`, signal)
 
-/** The ban of a key. It is read from the list, because browsers log each response that says that there is none. */
+/** The ban of a key. It is taken from the list of bans, because browsers log every 404 as an error. */
 export async function loadBan(rule: PlacedRule, key: string, signal?: AbortSignal): Promise<ActiveBan | undefined> {
   if (rule.rule.ban === undefined) return undefined
   const { bans } = await firstBans(rule, `limit=1&prefix=${encodeURIComponent(key)}`, signal)

@@ -93,7 +93,7 @@ export class OpenReservations {
     return returned
   }
 
-  /** Removes a reservation. Returns undefined if there is none. */
+  /** Removes and returns the reservation, or returns undefined if it does not exist. */
   take(id: string): OpenReservation | undefined {
     const index = this.#indexOf(id)
     return index < 0 ? undefined : this.#entries.splice(index, 1)[0]?.reservation

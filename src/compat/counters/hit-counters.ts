@@ -15,7 +15,7 @@ export interface Block {
 
 const longestMs = Number.MAX_SAFE_INTEGER
 
-/** The window that hits start, of which the last is number `hits`; undefined if they start none. */
+/** Returns the length of the window that the last `added` of `hits` start, or undefined. */
 export function blockMs({ limit, ms, on }: Block, hits: number, added: number): number | undefined {
   if (hits <= limit || (on === 'FIRST' && hits - added > limit)) return undefined
   return on === 'DOUBLE' ? Math.min(ms * 2 ** (hits - limit - 1), longestMs) : ms

@@ -26,7 +26,7 @@ export interface ClientRateLimitInfo {
   resetTime: Date | undefined
 }
 
-/** What a limited request contains in `request.rateLimit`. */
+/** The value of `request.rateLimit` on a limited request. */
 export interface RateLimitInfo {
   limit: number
   used: number

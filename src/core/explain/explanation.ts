@@ -61,7 +61,7 @@ export interface ExplainedRule {
 
 /** The result of `gate.explain`. */
 export interface Explanation {
-  /** The rule set that decides; null if there is none. */
+  /** The rule set that decides; null if the gate has no such rule set. */
   readonly ruleSetId: string | null
   /** The normalised path; several if servers interpret the path differently. */
   readonly paths: readonly string[]

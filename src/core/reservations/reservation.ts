@@ -1,7 +1,7 @@
 import type { Decision } from '../decision.js'
 import type { Costs } from '../rule.js'
 
-/** What happens to the permits of a reservation that is neither settled nor canceled within its `ttlMs`. */
+/** Whether the permits of a reservation that is neither settled nor canceled within its `ttlMs` stay charged (`KEEP`) or are refunded. */
 export type OnExpire = 'KEEP' | 'REFUND'
 
 /** The estimate of a reservation. */
@@ -20,7 +20,7 @@ export interface ReserveOptions {
   readonly onExpire?: OnExpire | undefined
 }
 
-/** The actual costs of a reservation. What is left out costs what was estimated. */
+/** The actual costs of a reservation. Every omitted cost is charged as estimated. */
 export interface SettleOptions {
   readonly permits?: number | undefined
   readonly costs?: Costs | undefined

@@ -6,7 +6,7 @@ import { keysAttribute } from '../ratelimit/descriptor-check.js'
 import { windowByUnit } from '../ratelimit/units.js'
 import type { DescriptorNode, LimitDomain } from './read-limits.js'
 
-/** What happens to descriptors that reach the end of a path. */
+/** The result for descriptors that reach the end of a path. */
 interface Outcome {
   readonly path: readonly DescriptorNode[]
   /** OPEN: no limit, because the configuration has none there. UNLIMITED: it says so. */

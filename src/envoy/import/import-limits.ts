@@ -9,7 +9,7 @@ export interface ImportedLimits {
   readonly ruleSet: RuleSetInput | undefined
   /** Everything that has no equivalent. */
   readonly errors: readonly ValidationIssue[]
-  /** What is left out without an effect on the limits. */
+  /** Parts of the file that are omitted because they do not affect the limits. */
   readonly notes: readonly ValidationIssue[]
 }
 

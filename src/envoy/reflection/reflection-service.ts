@@ -5,7 +5,7 @@ import { WireWriter } from '../protobuf/wire-writer.js'
 import { type DescribedFile, describeFiles } from './file-descriptor.js'
 import { protoFiles } from './proto-files.js'
 
-/** The fields of a request of which exactly one is set, with their names. */
+/** The numbers of the request fields, by name. A request has exactly one of them. */
 const requests = { fileByName: 3, fileBySymbol: 4, extension: 5, extensionNumbers: 6, services: 7 } as const
 
 /** More than any client asks in one call. */

@@ -14,7 +14,7 @@ export type { CandidateCounts, CandidateReport } from '../../telemetry/candidate
 export interface CandidateControl {
   /** The ids of the rule sets that have a candidate. */
   ids(): readonly string[]
-  /** The candidate of a rule set; undefined if there is none. */
+  /** The candidate of a rule set, or undefined. */
   get(ruleSetId: string): RuleSet | undefined
   /** The comparison in this process since the candidate was started or changed; undefined without a candidate. */
   report(ruleSetId: string): CandidateReport | undefined

@@ -5,7 +5,7 @@ import { candidateIdOf } from '../../core/rule.js'
 
 type Store = Pick<RuleStore, 'getRuleSet' | 'putRuleSet' | 'deleteRuleSet'>
 
-/** The stored candidate of a rule set; undefined if there is none. */
+/** The stored candidate of a rule set, or undefined. */
 export async function getCandidate(store: Store, ruleSetId: string): Promise<RuleSetDocument | undefined> {
   const found = await store.getRuleSet(candidateIdOf(ruleSetId))
   return found?.candidateOf === ruleSetId ? found : undefined

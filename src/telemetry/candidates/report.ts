@@ -34,7 +34,7 @@ export interface CandidateReport extends CandidateCounts {
   readonly keys: readonly CandidateKeyCounts[]
 }
 
-/** What one side decided: the deciding rule and key if it rejects. */
+/** The decision of one side. A rejection has the deciding rule and key. */
 export interface Verdict {
   readonly allowed: boolean
   readonly ruleId: string | null
@@ -132,7 +132,7 @@ export function mergeReports(reports: readonly CandidateReport[]): CandidateRepo
   }
 }
 
-/** As `mergeReports`, for processes of which some may not have loaded the candidate yet, or an older one. */
+/** Like `mergeReports`, but some processes may have no candidate yet, or an older one. */
 export function mergeOptionalReports(
   reports: readonly (CandidateReport | undefined | null)[],
 ): CandidateReport | undefined {

@@ -78,7 +78,7 @@ describe.each(stores)('bans in %s', (_, create) => {
       expect((await consume()).reason).toBe('LIMITED')
       clock.advance(30_000)
     }
-    // Three rejections, of which the first is exactly one minute old.
+    // Three rejections; the first is exactly one minute old.
     expect((await consume()).reason).toBe('LIMITED')
     await consume()
     expect((await consume()).reason).toBe('BANNED')

@@ -1,5 +1,5 @@
 /**
- * Eight processes under a concurrency limit of 20, two of which are killed. With FLUXGATE_TEST_LOAD=full they work for half a
+ * Eight processes under a concurrency limit of 20; two of them are killed. With FLUXGATE_TEST_LOAD=full they work for half a
  * minute instead of two seconds.
  */
 import { type ChildProcess, spawn } from 'node:child_process'

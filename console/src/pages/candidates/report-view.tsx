@@ -12,7 +12,7 @@ interface ReportViewProps {
   readonly rules: readonly RuleDocument[]
 }
 
-/** What the candidate would have rejected, in total, by rule and by key. */
+/** The requests that the candidate would have rejected: in total, by rule and by key. */
 export function ReportView({ report, rules }: ReportViewProps) {
   const { decisions, rejectedByBoth, rejectedNowOnly, rejectedThenOnly, ruleSetId } = report
   const tiles = [

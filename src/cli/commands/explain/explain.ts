@@ -76,7 +76,7 @@ async function explain(options: ExplainCommandOptions): Promise<void> {
   else for (const line of explanationLines(explanation, Date.now(), paintFor(process.stdout))) print(line)
 }
 
-/** Past rejections are known to a server only. Exit status 1 if there are none. */
+/** Only a server knows past rejections. The exit status is 1 if it finds no match. */
 async function explainPast(options: ExplainCommandOptions): Promise<void> {
   const { server, ratelimit, traceId, ruleSet: ruleSetId } = options
   if (server === undefined)

@@ -6,7 +6,7 @@ import { type Column, renderTable } from '../../output/table.js'
 export type StatisticsSummary = ValueOf<typeof summarySchema>
 export type KeyCount = ValueOf<typeof keysSchema>['keys'][number]
 
-/** What `fluxgate top` shows, and prints with `--json`. */
+/** The content of `fluxgate top`, and the output of `fluxgate top --json`. */
 export interface TopSnapshot {
   readonly server: string
   /** Epoch milliseconds. */

@@ -10,7 +10,7 @@ interface FieldInfo {
   readonly path: { readonly prev?: unknown }
 }
 
-/** What the context functions of Apollo, Mercurius and Yoga, and of subscriptions over WebSocket, usually contain. */
+/** The usual fields of the GraphQL context in Apollo, Mercurius and Yoga, and in subscriptions over WebSocket. */
 interface GraphqlContext {
   readonly req?: unknown
   readonly request?: unknown

@@ -29,9 +29,9 @@ export function subjectOf(context: NestContext): object {
 
 /** A call that a guard decides about: an HTTP request, a field of a GraphQL operation, or a WebSocket message. */
 export interface NestCall {
-  /** What hooks receive as the request. */
+  /** The request that is passed to hooks. */
   readonly native: object
-  /** What `onRejected` receives as the reply. */
+  /** The reply that is passed to `onRejected`. */
   readonly reply: object
   /** The response of Node; undefined if the call has none, or it is not known. */
   readonly response: NodeResponse | undefined
