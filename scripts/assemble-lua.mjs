@@ -12,6 +12,7 @@ const modules = {
   'src/rules/redis/lua/scripts.generated.ts': ['commit', 'find', 'read', 'stage', 'swap'],
   'src/stores/redis/lua/consume.generated.ts': ['consume'],
   'src/stores/redis/bans/lua/scripts.generated.ts': ['set', 'lift', 'read', 'add'],
+  'src/stores/redis/reservations/cluster/lua/scripts.generated.ts': ['coordinator'],
   'src/redis/lock/lua/scripts.generated.ts': [
     'acquire',
     'extend',

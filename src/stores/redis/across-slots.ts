@@ -3,7 +3,7 @@ import { refundsOf } from '../../core/decision/rate-limiter.js'
 import { decorateStore } from '../../core/decorate-store.js'
 
 /** The charges of one slot, and the index of each in the whole decision. */
-interface Part {
+export interface Part {
   readonly charges: readonly Charge[]
   readonly indexes: readonly number[]
 }
@@ -21,7 +21,11 @@ export function acrossSlots(store: LeasingStore, slotOf: (key: string) => number
       const results = replies.map((reply) => (reply.status === 'fulfilled' ? reply.value : undefined))
       if (results.every((result) => result?.granted)) return joinResults(charges, parts, results as ChargeResult[])
       const undone = await Promise.allSettled(
-        parts.map((part, i) => (results[i]?.granted ? undo(store, part.charges, results[i], peek) : results[i])),
+        parts.map(({ charges: own }, i) => {
+          const result = results[i]
+          const refunds: readonly Refund[] = result === undefined || peek ? [] : refundsOf(own, result)
+          return result?.granted ? undo(store, own, result, () => store.refund(refunds)) : result
+        }),
       )
       for (const reply of [...replies, ...undone]) if (reply.status === 'rejected') throw reply.reason
       return joinResults(
@@ -36,22 +40,21 @@ export function acrossSlots(store: LeasingStore, slotOf: (key: string) => number
 /** The queues of two slots could have different orders, so that no request would ever be first in both. */
 const withoutQueue = (charge: Charge): Charge => (charge.isQueued ? { ...charge, isQueued: false } : charge)
 
-/** Refunds a granted part and returns the state of its bands after the refund. */
-async function undo(
-  store: BucketStore,
+/** Returns the permits of a granted part, and the state of its bands after that. */
+export async function undo(
+  store: Pick<BucketStore, 'charge'>,
   charges: readonly Charge[],
   result: ChargeResult,
-  peek: boolean,
+  giveBack: () => Promise<unknown>,
 ): Promise<ChargeResult> {
-  const refunds: readonly Refund[] = peek ? [] : refundsOf(charges, result)
   const withoutPermits = charges.map((charge) => ({ ...charge, permits: 0 }))
   // Both start in the same turn, so one call executes them in this order.
-  const [, current] = await Promise.all([store.refund(refunds), store.charge(withoutPermits, true)])
+  const [, current] = await Promise.all([giveBack(), store.charge(withoutPermits, true)])
   const bands = result.bands.map((band, i) => (band.allowed ? (current.bands[i] ?? band) : band))
   return { ...result, granted: false, now: current.now, bands }
 }
 
-function partsOf(charges: readonly Charge[], slotOf: (key: string) => number): Part[] {
+export function partsOf(charges: readonly Charge[], slotOf: (key: string) => number): Part[] {
   const parts = new Map<number, { charges: Charge[]; indexes: number[] }>()
   for (const [index, charge] of charges.entries()) {
     const slot = slotOf(charge.key)
@@ -66,7 +69,7 @@ function partsOf(charges: readonly Charge[], slotOf: (key: string) => number): P
 }
 
 /** Joins the results in the order of the charges. The time of the decision is that of the node whose clock is ahead. */
-function joinResults(
+export function joinResults(
   charges: readonly Charge[],
   parts: readonly Part[],
   results: readonly ChargeResult[],

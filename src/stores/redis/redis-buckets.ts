@@ -37,7 +37,8 @@ import {
 } from './overrides/override-cache.js'
 import { RedisOverrides } from './overrides/redis-overrides.js'
 import { probeCharge, probeKeys } from './probe.js'
-import { RedisReservations } from './reservations/redis-reservations.js'
+import { ClusterReservations } from './reservations/cluster/cluster-reservations.js'
+import { RedisReservations, type RedisReservationsOptions } from './reservations/redis-reservations.js'
 
 export interface RedisBucketsOptions {
   /** Prefix of all Redis keys; default `fluxgate`. */
@@ -133,14 +134,17 @@ export class RedisBuckets implements LeasingStore {
     const calendarSpan = () => this.#calendarTime.span(ticks(this.#clock ?? this.#localClock))
     const layouts = new Layouts(digest)
     this.#names = { prefix, layouts, calendarSpan, overrideOf }
-    this.reservations = new RedisReservations({
+    const now = () => (clock === undefined ? -1 : ticks(clock))
+    const reserving: RedisReservationsOptions = {
       ...{ connection, prefix },
       ask: (operation) => this.ask(operation),
       overridden: (rule, override) => this.#overridden(rule, override),
-    })
+    }
+    this.reservations = connection.isCluster
+      ? new ClusterReservations({ ...reserving, now, slotOf: (key) => this.slotOf(key) })
+      : new RedisReservations(reserving)
     this.bans = new RedisBans({
-      ...{ connection, prefix, layouts },
-      now: () => (clock === undefined ? -1 : ticks(clock)),
+      ...{ connection, prefix, layouts, now },
       onChange: (group, key) => this.rejectionCache?.bucketsChanged([{ group, key }]),
     })
     const version = (): object => this.overrides.version

@@ -1,27 +1,95 @@
-import { Redis } from 'ioredis'
-import { afterAll, it } from 'vitest'
+/** Random histories of reservations, with crashes of the process during calls. FLUXGATE_TEST_HISTORIES sets their number. */
+import { Cluster as IoredisCluster, Redis } from 'ioredis'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import type { BucketStore } from '../../../src/core/bucket-store.js'
+import type { Clock } from '../../../src/core/clock.js'
+import { seededRandom } from '../../../src/core/seeded-random.js'
 import { redisStore } from '../../../src/stores/redis/redis-store.js'
 import { compareReservations } from '../../../src/testing/reservations/histories.js'
+import { type CrashingClient, crashingClient } from '../../fixtures/crashing-client.js'
 import { randomSeed } from '../../fixtures/random-seed.js'
+import { inOneSlot } from '../../fixtures/same-slot.js'
+import { type Cluster, startCluster } from '../../servers/cluster.js'
 import { freshPrefix, sharedRedis } from '../../servers/shared-redis.js'
 
-const client = new Redis(sharedRedis().uri)
-afterAll(() => client.quit())
+let cluster: Cluster
+let server: CrashingClient
+let nodes: CrashingClient
+beforeAll(async () => {
+  cluster = await startCluster()
+  server = crashingClient(new Redis(sharedRedis().uri))
+  nodes = crashingClient(new IoredisCluster(cluster.nodes.map(({ host, port }) => ({ host, port }))))
+})
+afterAll(async () => {
+  server.client.disconnect()
+  nodes.client.disconnect()
+  await cluster.stop()
+})
 
 const seed = Number(process.env.FLUXGATE_TEST_SEED ?? randomSeed())
 const histories = Number(process.env.FLUXGATE_TEST_HISTORIES ?? 40)
 
-it(`equal the reference models over ${histories} random histories on Redis (seed ${seed})`, async () => {
-  for (let one = seed; one < seed + histories; one++) {
-    const prefix = freshPrefix()
-    await compareReservations(
-      (clock) =>
-        redisStore(client, {
-          prefix,
-          clock,
-          timeoutMs: 20_000,
-        }),
-      { seed: one, steps: 100, maxCapacity: one % 3 === 0 ? 1e9 : 20, isDense: one % 2 === 0 },
-    )
+/** Runs one history. The process crashes during some calls, and another one repeats them. Returns the number of crashes. */
+async function compare(
+  process: CrashingClient,
+  one: number,
+  wrap: (store: BucketStore) => BucketStore,
+): Promise<number> {
+  const random = seededRandom(one + 0.5)
+  const prefix = freshPrefix()
+  let crashes = 0
+  let open = (): BucketStore => undefined as never
+  let current: BucketStore
+  const store: BucketStore = {
+    charge: (charges, peek) => current.charge(charges, peek),
+    refund: (refunds) => current.refund(refunds),
+    reset: (group, key) => current.reset(group, key),
+    close: () => current.close(),
+    get variants() {
+      return current.variants
+    },
+    get reservations() {
+      return current.reservations
+    },
   }
-})
+  const restart = async () => {
+    process.restart()
+    await current.close()
+    current = open()
+    return store
+  }
+  const call = async <T>(work: () => Promise<T>): Promise<T> => {
+    for (;;) {
+      if (random() < 0.3) process.crashSoon(random, 4)
+      try {
+        return await work()
+      } catch (error) {
+        if (!process.isCrashed) throw error
+        crashes += 1
+      } finally {
+        if (process.isCrashed) await restart()
+        else process.restart()
+      }
+    }
+  }
+  const create = (clock: Clock): BucketStore => {
+    open = () => wrap(redisStore(process.client, { prefix, clock, timeoutMs: 20_000 }))
+    current = open()
+    return store
+  }
+  const size = { steps: 100, maxCapacity: one % 3 === 0 ? 1e9 : 20, isDense: one % 2 === 0 }
+  await compareReservations(create, { seed: one, ...size, call, restart })
+  return crashes
+}
+
+it(`equal the reference models over ${histories} random histories on Redis (seed ${seed})`, async () => {
+  let crashes = 0
+  for (let one = seed; one < seed + histories; one++) crashes += await compare(server, one, (store) => store)
+  expect(crashes).toBeGreaterThan(0)
+}, 7_200_000)
+
+it(`equal the reference models over ${histories} random histories on a Redis Cluster (seed ${seed})`, async () => {
+  let crashes = 0
+  for (let one = seed; one < seed + histories; one++) crashes += await compare(nodes, one, inOneSlot)
+  expect(crashes).toBeGreaterThan(0)
+}, 7_200_000)

@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto'
 import type { BucketGroup, Charge, ChargeResult } from '../../../core/bucket-store.js'
-import { FluxGateError } from '../../../core/errors.js'
 import {
   actualPermits,
   type ChargedCost,
   chargedOf,
   type ReservationRequest,
   type ReservationStorage,
+  type ReservationTerms,
   type ReserveOutcome,
   type Settlement,
   type SettlementRequest,
@@ -48,7 +48,6 @@ export class RedisReservations implements ReservationStorage {
 
   async reserve(request: ReservationRequest): Promise<ReserveOutcome> {
     const { id, charges, ttlTicks, onExpire } = request
-    if (this.#options.connection.isCluster) throw unsupportedInCluster()
     const reservation = {
       ...placeOf(this.#recordKey(id), id),
       ...{ ttlTicks, isRefunded: onExpire === 'REFUND', text: describe(request, charges) },
@@ -106,12 +105,6 @@ export class RedisReservations implements ReservationStorage {
   }
 }
 
-const unsupportedInCluster = (): FluxGateError =>
-  new FluxGateError(
-    'FLUXGATE_RESERVATION_UNSUPPORTED',
-    'This version does not keep reservations in a Redis Cluster. Use one Redis server or Sentinel.',
-  )
-
 /** Where the record of a reservation is, and its id in the buckets. */
 export function placeOf(recordKey: string, id: string): ReservationPlace {
   const digest = createHash('sha256').update(id).digest()
@@ -120,7 +113,7 @@ export function placeOf(recordKey: string, id: string): ReservationPlace {
 
 /** The reservation that RESERVE has made or found. */
 export function madeOf(
-  { ruleSetId, reason, costs, names }: Omit<ReservationRequest, 'charges'>,
+  { ruleSetId, reason, costs, names }: ReservationTerms,
   charges: readonly Charge[],
   answer: Answer,
   overridden: RedisReservationsOptions['overridden'],
