@@ -15,9 +15,13 @@ interface ThrottlerStorageOptions {
 
 /** The state of a key. Times are whole seconds, rounded up. */
 interface ThrottlerRecord {
+  /** The number of hits in the current window. */
   totalHits: number
+  /** Seconds until the window ends. */
   timeToExpire: number
+  /** True if the key is blocked. */
   isBlocked: boolean
+  /** Seconds until the block ends; 0 if the key is not blocked. */
   timeToBlockExpire: number
 }
 

@@ -67,6 +67,7 @@ interface FluxGateErrorOptions {
  * underlying error, if there is one.
  */
 export class FluxGateError extends Error {
+  /** Always `FluxGateError`. */
   override readonly name = 'FluxGateError'
   /** Identifies the kind of error. Codes are stable; messages are not. */
   readonly code: ErrorCode

@@ -32,15 +32,25 @@ type FastifyRateLimitOptions = { readonly [Name in keyof EdgeOptions]: Bivariant
 
 /** The part of a Fastify instance that the plugin uses. */
 interface FastifyApp {
+  /** Adds the hook that limits requests. */
   addHook(name: 'onRequest' | 'preHandler', hook: FastifyHook<FastifyRequest>): unknown
+  /** Adds a hook that validates the limit of each route when it is registered. */
   addHook(name: 'onRoute', hook: (route: FastifyRoute) => void): unknown
+  /** Adds a hook that runs when the application starts or closes. */
   addHook(name: 'onReady' | 'preClose', hook: (done: () => void) => void): unknown
+  /** Marks the application as limited, so that stacked limits are recognised. */
   decorate(name: symbol, value: unknown): unknown
+  /** Returns true if the application is already limited. */
   hasDecorator(name: symbol): boolean
+  /** Adds `request.rateLimit`. */
   decorateRequest(name: 'rateLimit', value: null): unknown
+  /** Returns true if another limit has added `request.rateLimit`. */
   hasRequestDecorator(name: 'rateLimit'): boolean
+  /** Lists the registered routes. If the list is not empty, the plugin was registered after some routes. */
   printRoutes(): string
+  /** Returns true if a GET route with this URL is registered. */
   hasRoute(route: { method: 'GET'; url: string }): boolean
+  /** The options of the instance, such as `exposeHeadRoutes`. */
   readonly initialConfig: object
 }
 

@@ -13,11 +13,17 @@ export type { HonoContext, HonoRateLimit, HonoRateLimitOptions, RateLimitOptions
 
 /** The part of a Hono context that is used. */
 interface HonoContext {
+  /** The request, with the `Request` of the Fetch API in `raw`. */
   readonly req: { readonly raw: Request }
+  /** The bindings of the runtime, which contain the socket in Node. */
   readonly env: unknown
+  /** The response. */
   res: Response
+  /** Stores the decision for `c.get('rateLimit')`. */
   set(key: string, value: unknown): unknown
+  /** Sets the status. */
   status(status: never): unknown
+  /** Sets a header field. */
   header(name: string, value: string): unknown
 }
 

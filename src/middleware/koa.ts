@@ -15,14 +15,22 @@ export type { KoaContext, KoaRateLimit, RateLimitOptions }
 
 /** The part of a Koa context that is used. */
 interface KoaContext {
+  /** The request of Node. */
   readonly req: NodeRequest
+  /** The response of Node. */
   readonly res: NodeResponse
+  /** The request target as received; mounting does not change it. */
   readonly originalUrl: string
+  /** Properties that middlewares share. The decision is in `rateLimit`. */
   // biome-ignore lint/suspicious/noExplicitAny: the type of the state is defined by the application
   state: any
+  /** The status of the response. */
   status: number
+  /** The body of the response. */
   body: unknown
+  /** False if Koa must not send the response, because the client has disconnected. */
   respond?: boolean | undefined
+  /** Sets header fields. */
   set(headers: { [name: string]: string }): unknown
 }
 

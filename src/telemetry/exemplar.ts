@@ -4,6 +4,7 @@ export interface Exemplar {
   readonly traceId: string
   /** 16 hexadecimal digits. */
   readonly spanId: string
+  /** The observed value, in the unit of the metric. */
   readonly value: number
   /** Epoch milliseconds. */
   readonly at: number

@@ -3,6 +3,7 @@ import { emitWarning } from '../core/runtime/emit-warning.js'
 
 /** Receives warnings. `console` and most loggers fit. */
 export interface WarningLogger {
+  /** Logs a warning. `code` is the same for all warnings of one kind. */
   warn(message: string, fields: { readonly code: ErrorCode }): void
 }
 

@@ -22,37 +22,57 @@ export type ValueDeterminingMiddleware<T> = (request: any, response: any) => Awa
 
 /** The hits of a key in its window. */
 export interface ClientRateLimitInfo {
+  /** The number of hits in the current window. */
   totalHits: number
+  /** The end of the window; undefined if the store does not know it. */
   resetTime: Date | undefined
 }
 
 /** The value of `request.rateLimit` on a limited request. */
 export interface RateLimitInfo {
+  /** The maximum number of requests per window. */
   limit: number
+  /** The number of requests in the current window, this one included. */
   used: number
+  /** The number of requests left in the window; at least 0. */
   remaining: number
+  /** The end of the window; undefined if the store does not know it. */
   resetTime: Date | undefined
+  /** The key of the request. */
   key: string
 }
 
 /** Counts hits. Stores of express-rate-limit fit. */
 export interface Store {
+  /** Called once with the options of the limit. */
   init?: (options: Options) => Awaitable<void>
+  /** Returns the hits of a key, or undefined if it has no window. */
   get?: (key: string) => Awaitable<ClientRateLimitInfo | undefined>
+  /** Counts a hit and returns the hits of the window. */
   increment: (key: string) => Awaitable<ClientRateLimitInfo>
+  /** Removes a hit, as `skipFailedRequests` and `skipSuccessfulRequests` require. */
   decrement: (key: string) => Awaitable<void>
+  /** Resets a key. */
   resetKey: (key: string) => Awaitable<void>
+  /** Resets all keys. */
   resetAll?: () => Awaitable<void>
+  /** Releases timers and connections. */
   shutdown?: () => Awaitable<void>
+  /** True if the keys are only in this process, so that two stores never count the same key. */
   localKeys?: boolean
+  /** The prefix of the keys. Stores with the same prefix may count the same key. */
   prefix?: string
 }
 
 /** A store of express-rate-limit 5 and earlier, with a callback. */
 export interface LegacyStore {
+  /** Counts a hit and passes the result to the callback. */
   incr: (key: string, callback: (error: Error | undefined, hits: number, resetTime: Date | undefined) => void) => void
+  /** Removes a hit. */
   decrement: (key: string) => void
+  /** Resets a key. */
   resetKey: (key: string) => void
+  /** Resets all keys. */
   resetAll?: () => void
 }
 
@@ -61,7 +81,9 @@ export type DraftHeadersVersion = 'draft-6' | 'draft-7' | 'draft-8'
 
 /** Receives errors of stores and warnings about likely misconfigurations. */
 export interface Logger {
+  /** Logs an error of the store. */
   error(error: unknown, message?: string): void
+  /** Logs a warning about a likely misconfiguration. */
   warn(error: unknown, message?: string): void
 }
 

@@ -5,16 +5,30 @@ import type { Counted, LimitStore } from './stores.js'
 
 /** The state of a limit for a request. `isAllowed` is true only for requests on the allow list. */
 export type AppliedLimit =
-  | { readonly isAllowed: true; readonly key: string }
   | {
-      readonly isAllowed: false
+      /** True: the key is on the allow list and is not limited. */
+      readonly isAllowed: true
+      /** The key of the request. */
       readonly key: string
+    }
+  | {
+      /** False: the key is limited. */
+      readonly isAllowed: false
+      /** The key of the request. */
+      readonly key: string
+      /** The maximum number of requests per window. */
       readonly max: number
+      /** The length of the window in milliseconds. */
       readonly timeWindow: number
+      /** The number of requests left in the window; at least 0. */
       readonly remaining: number
+      /** The time until the window ends, in milliseconds. */
       readonly ttl: number
+      /** The time until the window ends in seconds, rounded up. */
       readonly ttlInSeconds: number
+      /** True if the request exceeds the limit. */
       readonly isExceeded: boolean
+      /** True if the key exceeded the limit more than `ban` times. */
       readonly isBanned: boolean
     }
 

@@ -11,11 +11,15 @@ export interface LimitedRequest {
 
 /** The state of a limit when a request is rejected. */
 export interface ErrorResponseContext {
+  /** 429, or 403 if the key is banned. */
   statusCode: number
+  /** True if the key exceeded the limit more than `ban` times. */
   ban: boolean
   /** The time until the window ends, as text. */
   after: string
+  /** The maximum number of requests per window. */
   max: number
+  /** The time until the window ends, in milliseconds. */
   ttl: number
 }
 
@@ -31,13 +35,17 @@ export interface RateLimitOptions {
   allowList?: readonly string[] | ((request: any, key: any) => Awaitable<boolean>) | null | undefined
   /** After this many rejections, responses have status 403. Default: never. */
   ban?: number | undefined
+  /** Called for each request of a banned key. */
   onBanReach?: ((request: any, key: string) => void) | undefined
+  /** Called for each allowed request. */
   onExceeding?: ((request: any, key: string) => void) | undefined
+  /** Called for each rejected request. */
   onExceeded?: ((request: any, key: string) => void) | undefined
   /** Rejected requests restart the window. */
   continueExceeding?: boolean | undefined
   /** Each rejected request doubles the window. */
   exponentialBackoff?: boolean | undefined
+  /** Returns the key of a request. Default: its IP address, or the network of an IPv6 address. */
   keyGenerator?: ((request: any) => Awaitable<string | number>) | undefined
   /** IPv6 addresses with the same prefix of this many bits share a key. Default 64. */
   ipv6Subnet?: number | undefined

@@ -6,12 +6,15 @@ export type ListedPredicate = (key: string | number) => boolean
 
 /** Options of `RLWrapperBlackAndWhite`. */
 export interface BlackAndWhiteOptions {
+  /** The limiter of all other keys. */
   limiter: CompatibleLimiter
   /** Keys that are always rejected. */
   blackList?: readonly (string | number)[] | undefined
   /** Keys that are always allowed. */
   whiteList?: readonly (string | number)[] | undefined
+  /** Returns true for keys that are always rejected, in addition to `blackList`. */
   isBlackListed?: ListedPredicate | undefined
+  /** Returns true for keys that are always allowed, in addition to `whiteList`. */
   isWhiteListed?: ListedPredicate | undefined
   /** Counts the actions of listed keys too. Default false. */
   runActionAnyway?: boolean | undefined
@@ -21,11 +24,17 @@ const never: ListedPredicate = () => false
 
 /** A limiter with keys that are always allowed or always rejected. */
 export class RLWrapperBlackAndWhite extends RateLimiterCompatibleAbstract {
+  /** The limiter of all other keys. */
   readonly limiter: CompatibleLimiter
+  /** Keys that are always rejected. */
   readonly blackList: readonly (string | number)[]
+  /** Keys that are always allowed. */
   readonly whiteList: readonly (string | number)[]
+  /** Returns true for keys that are always rejected, in addition to `blackList`. */
   readonly isBlackListed: ListedPredicate
+  /** Returns true for keys that are always allowed, in addition to `whiteList`. */
   readonly isWhiteListed: ListedPredicate
+  /** True if the actions of listed keys are counted too. */
   readonly runActionAnyway: boolean
 
   constructor(options: BlackAndWhiteOptions) {

@@ -39,10 +39,12 @@ export class BurstyRateLimiter {
     this.#burst = burst
   }
 
+  /** The points of the first limit. */
   get points(): number {
     return this.#limiter.points
   }
 
+  /** Consumes points of the first limit, or of the second one if the first is exceeded. */
   async consume(key: string | number, points = 1, options: ActionOptions = {}): Promise<RateLimiterRes> {
     try {
       return await this.#limiter.consume(key, points, options)
@@ -56,6 +58,7 @@ export class BurstyRateLimiter {
     }
   }
 
+  /** Returns the state of a key in the first limit, or null. */
   async get(key: string | number): Promise<RateLimiterRes | null> {
     const [result, burst] = await Promise.all([this.#limiter.get(key), this.#burst.get(key)])
     return result === null ? null : combined(result, burst)

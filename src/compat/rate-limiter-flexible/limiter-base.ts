@@ -25,15 +25,25 @@ export interface ActionOptions {
 
 /** The operations that limiters and wrappers share. */
 export interface CompatibleLimiter {
+  /** Prefix of the keys. */
   readonly keyPrefix: string
+  /** How long a key is blocked that consumed too many points, in seconds. 0: until its duration ends. */
   blockDuration: number
+  /** True if the actions of a duration are delayed to spread them evenly. */
   execEvenly: boolean
+  /** Consumes points. Rejects with a `RateLimiterRes` if there are not enough. */
   consume(key: string | number, points?: number, options?: ActionOptions): Promise<RateLimiterRes>
+  /** Adds consumed points, also beyond the limit. */
   penalty(key: string | number, points?: number, options?: ActionOptions): Promise<RateLimiterRes>
+  /** Returns consumed points. */
   reward(key: string | number, points?: number, options?: ActionOptions): Promise<RateLimiterRes>
+  /** Returns the state of a key, or null if it has none. */
   get(key: string | number, options?: ActionOptions): Promise<RateLimiterRes | null>
+  /** Sets the consumed points of a key, and starts a duration. */
   set(key: string | number, points: number, secDuration: number, options?: ActionOptions): Promise<RateLimiterRes>
+  /** Blocks a key for some seconds; 0 means until `delete`. */
   block(key: string | number, secDuration: number, options?: ActionOptions): Promise<RateLimiterRes>
+  /** Removes the state of a key. Resolves with false if it had none. */
   delete(key: string | number, options?: ActionOptions): Promise<boolean>
 }
 
@@ -45,6 +55,7 @@ export abstract class RateLimiterAbstract implements CompatibleLimiter {
   #execEvenly = false
   #execEvenlyMinDelayMs = 0
   #keyPrefix = 'rlflx'
+  /** The counters of all keys, in this process or in Redis. */
   protected abstract get counters(): HitCounters
 
   constructor({ points, duration, blockDuration, execEvenly, execEvenlyMinDelayMs, keyPrefix }: RateLimiterOptions) {
@@ -56,6 +67,7 @@ export abstract class RateLimiterAbstract implements CompatibleLimiter {
     this.keyPrefix = keyPrefix ?? 'rlflx'
   }
 
+  /** The maximum number of points per duration. */
   get points(): number {
     return this.#points
   }
@@ -64,6 +76,7 @@ export abstract class RateLimiterAbstract implements CompatibleLimiter {
     this.#points = value
   }
 
+  /** The length of a duration in seconds. 0 means that points never return. */
   get duration(): number {
     return this.#duration
   }
@@ -73,6 +86,7 @@ export abstract class RateLimiterAbstract implements CompatibleLimiter {
     this.#duration = value
   }
 
+  /** The duration in milliseconds. */
   get msDuration(): number {
     return this.#duration * 1000
   }
@@ -84,6 +98,7 @@ export abstract class RateLimiterAbstract implements CompatibleLimiter {
     this.#blockDuration = value ?? 0
   }
 
+  /** The block duration in milliseconds. */
   get msBlockDuration(): number {
     return this.#blockDuration * 1000
   }
@@ -95,6 +110,7 @@ export abstract class RateLimiterAbstract implements CompatibleLimiter {
     this.#execEvenly = Boolean(value)
   }
 
+  /** The minimum delay of `execEvenly`, in milliseconds. */
   get execEvenlyMinDelayMs(): number {
     return this.#execEvenlyMinDelayMs
   }
@@ -182,6 +198,7 @@ export abstract class RateLimiterAbstract implements CompatibleLimiter {
     return (customDuration !== undefined && customDuration >= 0 ? customDuration : this.#duration) * 1000
   }
 
+  /** Creates the result of an action from the counted hits. */
   protected result({ hits, leftMs }: Hits, added: number): RateLimiterRes {
     return new RateLimiterRes(Math.max(this.#points - hits, 0), leftMs, hits, added !== 0 && hits === added)
   }

@@ -25,6 +25,7 @@ export interface RateLimiterRedisOptions extends RateLimiterOptions {
   rejectIfRedisNotReady?: boolean | undefined
   /** The client is detected by its methods, so these have no effect. */
   useRedisPackage?: boolean | undefined
+  /** The client is detected by its methods, so this has no effect. */
   useRedis3AndLowerPackage?: boolean | undefined
 }
 
@@ -65,10 +66,12 @@ export class RateLimiterRedis extends RateLimiterAbstract {
     return !this.#rejectIfNotReady || isReady(this.#client)
   }
 
+  /** The client that was passed as `storeClient`. */
   get client(): unknown {
     return this.#client
   }
 
+  /** Keys that consumed this many points are rejected in this process; 0 turns this off. */
   get inMemoryBlockOnConsumed(): number {
     return this.#blockOnConsumed
   }
@@ -79,6 +82,7 @@ export class RateLimiterRedis extends RateLimiterAbstract {
     this.#blockOnConsumed = consumed
   }
 
+  /** How long `inMemoryBlockOnConsumed` blocks, in seconds. 0: until the duration of the key ends. */
   get inMemoryBlockDuration(): number {
     return this.#blockSeconds
   }
@@ -89,10 +93,12 @@ export class RateLimiterRedis extends RateLimiterAbstract {
     this.#blockSeconds = seconds
   }
 
+  /** `inMemoryBlockDuration` in milliseconds. */
   get msInMemoryBlockDuration(): number {
     return this.#blockSeconds * 1000
   }
 
+  /** Decides while Redis fails. */
   get insuranceLimiter(): CompatibleLimiter | undefined {
     return this.#insurance
   }

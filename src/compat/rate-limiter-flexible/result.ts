@@ -23,11 +23,13 @@ export class RateLimiterRes {
     this.#isFirstInDuration = Boolean(value)
   }
 
+  /** Returns the four properties as an object. */
   toJSON(): Record<string, number | boolean> {
     const { remainingPoints, msBeforeNext, consumedPoints, isFirstInDuration } = this
     return { remainingPoints, msBeforeNext, consumedPoints, isFirstInDuration }
   }
 
+  /** Returns the result as JSON. */
   toString(): string {
     return JSON.stringify(this)
   }

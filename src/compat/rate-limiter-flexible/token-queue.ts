@@ -2,6 +2,7 @@ import type { CompatibleLimiter } from './limiter-base.js'
 
 /** Thrown if a request can never be served, or if the queue is full. */
 export class RateLimiterQueueError extends Error {
+  /** `CustomError`, as in the original. */
   override readonly name = 'CustomError'
 }
 

@@ -2,7 +2,10 @@
 import type { RuleSetProvider } from './rule-set-provider.js'
 
 /** A rule as its author wrote it, with the members that the store adds: `createdAt`, `updatedAt`, `version`. */
-export type RuleDocument = Readonly<Record<string, unknown>> & { readonly id: string }
+export type RuleDocument = Readonly<Record<string, unknown>> & {
+  /** Unique within the rule set. */
+  readonly id: string
+}
 
 /** The properties of a rule set other than its rules. */
 export interface RuleSetHead {

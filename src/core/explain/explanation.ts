@@ -46,10 +46,13 @@ export interface ExplainedBucket {
 
 /** One rule in an explanation. */
 export interface ExplainedRule {
+  /** The id of the rule within its rule set. */
   readonly ruleId: string
   /** The name for people; null if the rule has none. */
   readonly name: string | null
+  /** Rules with a higher priority come first. */
   readonly priority: number
+  /** A rule in SHADOW mode is evaluated but rejects no request. */
   readonly mode: 'ENFORCE' | 'SHADOW'
   /** The part that the rule has in the decision. */
   readonly status: RuleStatus

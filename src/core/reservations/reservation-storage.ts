@@ -5,12 +5,15 @@ import type { OnExpire } from './reservation.js'
 
 /** The cost that a charge is an estimate of: its name, and the permits that are charged per unit. */
 export interface ChargedCost {
+  /** The name of the cost: `requests`, which stands for `permits`, or a name in `costs`. */
   readonly name: string
+  /** The permits that the rule charges per unit of the cost. */
   readonly permits: number
 }
 
 /** The part of a reservation that its settlement needs, and that a store keeps with it. */
 export interface ReservationTerms {
+  /** The rule set that decided; null if none applied. */
   readonly ruleSetId: string | null
   /** The reason of the decision if it has no charges. */
   readonly reason: Reason
@@ -28,13 +31,17 @@ export interface ReservationRequest extends ReservationTerms {
   readonly isNamed: boolean
   /** The estimate. None of the charges waits. */
   readonly charges: readonly Charge[]
+  /** The time until the reservation expires, in ticks. */
   readonly ttlTicks: number
+  /** Whether the permits of an expired reservation stay charged or are refunded. */
   readonly onExpire: OnExpire
 }
 
 /** The buckets of a reservation after it was made or settled. */
 export interface ReservedState {
+  /** The rule set that decided; null if none applied. */
   readonly ruleSetId: string | null
+  /** The reason of the decision if it has no charges. */
   readonly reason: Reason
   /** The charges that were decided, with the groups of overrides. */
   readonly charges: readonly Charge[]
@@ -47,6 +54,7 @@ export type ReserveOutcome = ReservedState | 'FULL'
 
 /** The end of a reservation. */
 export interface SettlementRequest {
+  /** The id of the reservation. */
   readonly id: string
   /** The actual costs; a cost without an amount costs what was estimated. Undefined cancels the reservation. */
   readonly amounts: Costs | undefined
@@ -54,16 +62,23 @@ export interface SettlementRequest {
   readonly currentGroup: (group: BucketGroup) => BucketGroup | undefined
 }
 
+/** The buckets of a reservation that was settled or canceled. */
 export interface Settlement extends ReservedState {
+  /** True if the reservation was canceled, so that its estimate was refunded. */
   readonly isCanceled: boolean
 }
 
-/** UNKNOWN: there is no such reservation. EXPIRED: its time is over. `unknownCost`: the name of a cost that was not reserved. */
+/** UNKNOWN: the reservation does not exist. EXPIRED: its time to live is over. */
 export type SettleOutcome =
   | Settlement
   | 'UNKNOWN'
   | 'EXPIRED'
-  | { readonly unknownCost: string; readonly names: readonly string[] }
+  | {
+      /** The name of a cost that was not reserved. */
+      readonly unknownCost: string
+      /** The names of the costs that can be settled. */
+      readonly names: readonly string[]
+    }
 
 /**
  * Keeps reservations. A charge is recorded together with its buckets, and a settlement replaces it exactly once. Calls with an

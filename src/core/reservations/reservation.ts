@@ -22,7 +22,9 @@ export interface ReserveOptions {
 
 /** The actual costs of a reservation. Every omitted cost is charged as estimated. */
 export interface SettleOptions {
+  /** The permits that were actually used. Default: the estimate. */
   readonly permits?: number | undefined
+  /** The actual costs by name, such as `{ tokens: 934 }`. Only costs of the estimate can be settled. */
   readonly costs?: Costs | undefined
 }
 
@@ -36,6 +38,7 @@ export interface Reservation {
 
 /** The result of `settle` and `cancel`. Further calls for the same id return the first result. */
 export interface SettledReservation {
+  /** The id of the reservation. */
   readonly id: string
   /** How the reservation has ended. */
   readonly status: 'SETTLED' | 'CANCELED'

@@ -126,9 +126,20 @@ export interface Limiter {
 
 /** The result of `Limiter.run`. */
 export type RunResult<T> =
-  | { readonly decision: Decision; readonly ran: true; readonly result: T }
-  /** The request was rejected, and the function was not called. */
-  | { readonly decision: Decision; readonly ran: false }
+  | {
+      /** The decision that allowed the call. Its slots are free again. */
+      readonly decision: Decision
+      /** True: the function was called. */
+      readonly ran: true
+      /** The result of the function. */
+      readonly result: T
+    }
+  | {
+      /** The rejection. */
+      readonly decision: Decision
+      /** False: the request was rejected, and the function was not called. */
+      readonly ran: false
+    }
 
 const limiterOptions: readonly string[] = [
   'permits',

@@ -9,10 +9,13 @@ import type { Rejection } from '../../http/rejection.js'
 
 /** The part of a request that is used. */
 export interface NodeRequest {
+  /** The HTTP method. Default: `GET`. */
   readonly method?: string | undefined
+  /** The request target: path and query. */
   readonly url?: string | undefined
   /** Express: the complete URL. In a middleware that is mounted at a path, `url` lacks that path. */
   readonly originalUrl?: string | undefined
+  /** The header fields by lower-case name. */
   readonly headers: EdgeHeaders
   /** Absent in requests that tests and serverless adapters construct. */
   readonly socket?:
@@ -24,22 +27,33 @@ export interface NodeRequest {
     | undefined
   /** The client address, for requests without a socket. */
   readonly ip?: string | undefined
+  /** 1 for HTTP/1.x, 2 for HTTP/2. */
   readonly httpVersionMajor?: number | undefined
+  /** True once the body has been received completely. */
   readonly complete?: boolean | undefined
 }
 
 /** The part of a response that is used. */
 export interface NodeResponse {
+  /** The status; set before a rejection is sent. */
   statusCode: number
+  /** The connection; null while a pipelined response waits for earlier ones. */
   readonly socket?: unknown
+  /** True after the connection was closed. */
   readonly destroyed?: boolean | undefined
+  /** True after the head was sent. */
   readonly headersSent?: boolean | undefined
+  /** True after `end` was called. */
   readonly writableEnded?: boolean | undefined
   /** HTTP/2 only. */
   readonly stream?: { readonly destroyed?: boolean | undefined } | undefined
+  /** Returns a header field that was set before, so that several limits can share it. */
   getHeader(name: string): unknown
+  /** Sets a header field. */
   setHeader(name: string, value: string | number): unknown
+  /** Calls the listener when the response has been sent (`finish`) or its connection closes (`close`). */
   once(event: 'close' | 'finish', listener: () => void): unknown
+  /** Sends the body and ends the response. */
   end(body: string): unknown
 }
 

@@ -14,10 +14,15 @@ import type { RouteGuard } from '../limits/route-limits.js'
 
 /** The part of a Fastify request that is used. */
 export interface FastifyRequest {
+  /** The request of Node. */
   readonly raw: NodeRequest
+  /** The HTTP method. */
   readonly method: string
+  /** The request target: path and query. */
   readonly url: string
+  /** The header fields by lower-case name. */
   readonly headers: EdgeHeaders
+  /** The options of the matched route. */
   readonly routeOptions: FastifyRoute
   /** The decision about the request; undefined if it was not counted. */
   rateLimit?: Decision
@@ -25,22 +30,35 @@ export interface FastifyRequest {
 
 /** The part of the options of a route that is used. */
 export interface FastifyRoute {
+  /** The `config` of the route; its `rateLimit` is the limit of the route. */
   readonly config?: object | undefined
+  /** The handler of the route. */
   readonly handler?: unknown
+  /** Version and host constraints, which distinguish routes with the same URL. */
   readonly constraints?: object | undefined
+  /** True if Fastify adds a HEAD route to this GET route. */
   readonly exposeHeadRoute?: boolean | undefined
+  /** The methods of the route. */
   readonly method?: string | string[] | undefined
+  /** The URL pattern of the route. */
   readonly url?: string | undefined
 }
 
+/** The part of a Fastify reply that is used. */
 export interface FastifyReply {
+  /** The response of Node. */
   readonly raw: NodeResponse
   /** True if the reply was sent or hijacked. */
   readonly sent?: boolean | undefined
+  /** Returns a header field that was set before. */
   getHeader(name: string): unknown
+  /** Sets a header field. */
   header(name: string, value: string): unknown
+  /** Sets the status. */
   code(status: number): unknown
+  /** Sends the body. */
   send(body: Buffer): unknown
+  /** Prevents Fastify from sending a reply, because the client has disconnected. */
   hijack(): unknown
 }
 

@@ -15,10 +15,15 @@ type ExpressMiddleware = (request: NodeRequest, response: NodeResponse, next: (e
 
 /** The part of Nest's HTTP adapters that is used. */
 export interface NestHttpAdapter {
+  /** Returns `express` or `fastify`. */
   getType(): string
+  /** Returns the application of the framework. */
   getInstance(): unknown
+  /** Adds a middleware. */
   use(middleware: ExpressMiddleware): unknown
+  /** Enables CORS. Preflight requests are answered before any guard runs, so they are limited separately. */
   enableCors(options?: unknown, ...more: unknown[]): unknown
+  /** Sets the handler of requests without a route, which no guard sees. */
   setNotFoundHandler?(...args: unknown[]): unknown
 }
 

@@ -9,6 +9,7 @@ import { list, object } from '../../validation/structures.js'
 
 /** Indexes a number in numeric order. Records without the member are not in the index of this field. */
 export interface NumberField {
+  /** Selects an index of numbers. */
   readonly kind: 'number'
   /** The member of the record. Default: the member with the name of the field. */
   readonly from?: string
@@ -16,6 +17,7 @@ export interface NumberField {
 
 /** Indexes a string in code point order. */
 export interface TextField {
+  /** Selects an index of strings. */
   readonly kind: 'text'
   /** The member of the record. Default: the member with the name of the field. */
   readonly from?: string
@@ -26,6 +28,7 @@ export interface TextField {
  * indexed, up to 64 per record.
  */
 export interface CompositeField {
+  /** Selects an index of combinations. */
   readonly kind: 'composite'
   /** The names of 1 to 8 members, most significant first. */
   readonly of: readonly string[]
@@ -33,6 +36,7 @@ export interface CompositeField {
 
 /** Indexes one tag or a list of up to 64 tags. Each tag is a set of records, which `sample` can pick from. */
 export interface TagsField {
+  /** Selects an index of tags. */
   readonly kind: 'tags'
   /** The member of the record. Default: the member with the name of the field. */
   readonly from?: string
@@ -40,6 +44,7 @@ export interface TagsField {
 
 /** Indexes one term or a list of up to 64 terms for prefix completion. Terms are ranked by the sum of their weights. */
 export interface SuggestField {
+  /** Selects an index for prefix completion. */
   readonly kind: 'suggest'
   /** The member of the record. Default: the member with the name of the field. */
   readonly from?: string

@@ -1,6 +1,8 @@
 /** The subset of the official driver's `Db` that is used here. */
 export interface MongoDatabase {
+  /** The name of the database. */
   readonly databaseName: string
+  /** Returns a collection, with the given read and write concerns. */
   collection(name: string, options?: object): MongoCollection
 }
 

@@ -17,6 +17,7 @@ export interface MongoRuleStoreOptions {
 
 /** The part of a `MongoClient` that is used. */
 export interface MongoConnection {
+  /** Returns a database; without a name, the one of the connection string. */
   db(name?: string): MongoDatabase
 }
 

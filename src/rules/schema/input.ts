@@ -182,11 +182,18 @@ export interface RuleInput extends RuleFields {
 /** A rule outside a rule set, as `createLimiter` takes it. It needs no id, and a single band may be written without `bands`. */
 export type SingleRuleInput = RuleFields &
   (
-    | (BandFields & (WindowInput | HoldInput) & { readonly bands?: undefined })
+    | (BandFields &
+        (WindowInput | HoldInput) & {
+          /** The alternative to `capacity` and `window`. */
+          readonly bands?: undefined
+        })
     | ({
         /** The limits. Every one must allow a request. Alternative to `capacity` and `window`. */
         readonly bands: readonly BandInput[]
-      } & { readonly [Name in keyof BandFields | WindowName]?: undefined })
+      } & {
+        /** A rule with `bands` has these fields in each band instead. */
+        readonly [Name in keyof BandFields | WindowName]?: undefined
+      })
   )
 
 type WindowName = 'window' | 'windowMs' | 'windowSeconds' | 'refillSeconds' | 'calendar' | 'timeZone' | 'anchor'

@@ -12,15 +12,19 @@ export interface CandidateCounts {
 
 /** The counts of the requests that a rule has rejected: of the rules in force, or of the candidate under `rejectedThenOnly`. */
 export interface CandidateRuleCounts extends CandidateCounts {
+  /** The id of the rejecting rule. */
   readonly ruleId: string
 }
 
+/** The counts of the requests of one key that a rule has rejected. */
 export interface CandidateKeyCounts extends CandidateRuleCounts {
+  /** The limited key, shortened to 256 characters. */
   readonly key: string
 }
 
 /** The comparison of a candidate with the rules in force, since it was started or changed. */
 export interface CandidateReport extends CandidateCounts {
+  /** The id of the rule set in force. */
   readonly ruleSetId: string
   /** Identifies the content of the candidate: reports about different candidates are not added up. */
   readonly digest: string

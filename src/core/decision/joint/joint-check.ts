@@ -17,12 +17,15 @@ export interface JointCheck {
 
 /** At most `capacity` permits per window. */
 export interface CallLimit {
+  /** The number of permits per window. */
   readonly capacity: number
+  /** The length of the window in milliseconds. */
   readonly windowMs: number
   /** The key to limit if no rule applies to the context. Without it, such a context is not limited. */
   readonly key?: string | undefined
 }
 
+/** Options of a joint decision. Permits are set for each context. */
 export type JointOptions = Omit<CheckOptions, 'permits' | 'costs'>
 
 /** The part of one context in a joint decision. */
@@ -35,6 +38,7 @@ export interface JointPart {
 
 /** The decision about several contexts: either all of them are charged, or none is. */
 export interface JointDecision {
+  /** The decision about all contexts; its deciding band is the most restrictive of all parts. */
   readonly decision: Decision
   /** In the order of the checks. */
   readonly parts: readonly JointPart[]

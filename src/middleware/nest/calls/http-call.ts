@@ -4,12 +4,18 @@ import { closesConnection, frameworkIp, NodeEdge, type NodeRequest, type NodeRes
 import type { NestCall } from './nest-call.js'
 
 /** A request of Express, or of Fastify with Node's request in `raw`. */
-export type NestRequest = NodeRequest & { readonly raw?: NodeRequest }
+export type NestRequest = NodeRequest & {
+  /** Fastify: the request of Node. */
+  readonly raw?: NodeRequest
+}
 
+/** A response of Express, or a reply of Fastify with Node's response in `raw`. */
 export type NestResponse = NodeResponse & {
+  /** Fastify: the response of Node. */
   readonly raw?: NodeResponse
   /** Fastify: true if the reply was sent or hijacked. */
   readonly sent?: boolean
+  /** Sets a header field. */
   header(name: string, value: string): unknown
   /** Fastify only. */
   code?(status: number): unknown

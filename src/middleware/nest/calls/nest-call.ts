@@ -5,10 +5,15 @@ import type { NodeResponse } from '../../edge/node-edge.js'
 
 /** The part of Nest's `ExecutionContext` that is used. */
 export interface NestContext {
+  /** Returns the transport: `http`, `graphql`, `ws` or another one. */
   getType(): string
+  /** Returns the method that is called. */
   getHandler(): { readonly name: string }
+  /** Returns the controller, resolver or gateway of the method. */
   getClass(): { readonly name: string }
+  /** Returns the arguments of the call, which depend on the transport. */
   getArgs(): readonly unknown[]
+  /** Returns the request and response of an HTTP call. */
   switchToHttp(): { getRequest(): unknown; getResponse(): unknown }
 }
 
