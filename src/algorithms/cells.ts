@@ -17,7 +17,7 @@ export interface CellAlgorithm {
     maxWaitTicks: number,
     out: Step,
   ): void
-  /** As `Buckets.stepQuickly`. `start` is never negative; an unused bucket has NaN in its first cell. */
+  /** Like `Buckets.stepQuickly`. `start` is never negative; an unused bucket has NaN in its first cell. */
   stepQuickly?(cells: Float64Array, start: number, band: Band, permits: number, now: number, out: Step): boolean
   /** Writes the state after a refund to `next`. Returns false if the permits cannot be refunded. */
   refund(
@@ -145,7 +145,7 @@ export class Cells implements Buckets {
     return start < 0 ? 0 : this.#algorithm.expiresAt(this.#rows.cells, start, band)
   }
 
-  /** As `expiresAt`, under another band. */
+  /** Like `expiresAt`, under another band. */
   expiresUnder(slot: number, band: Band): number {
     const start = this.#startOf(slot)
     return start < 0 ? 0 : this.#algorithmOf(band).expiresAt(this.#rows.cells, start, band)

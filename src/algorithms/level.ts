@@ -44,7 +44,7 @@ function longTicksUntil(missing: number, fraction: number, band: Band): number {
   return ticks + Math.ceil((rest - fraction) / band.refillTokens)
 }
 
-/** As `ticksUntil`, without rounding, so that delays keep their exact spacing. */
+/** Like `ticksUntil`, without rounding, so that delays keep their exact spacing. */
 export function exactTicksUntil(whole: number, fraction: number, target: number, band: Band): number {
   const missing = target - whole
   if (missing <= 0) return 0

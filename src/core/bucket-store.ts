@@ -145,7 +145,7 @@ export type ChargeVariant = 'FORCE' | 'PARTIAL'
 /** Charges of one key that are forced or partial. */
 export interface ChargeVariants {
   charge(charge: Charge, variant: ChargeVariant): Promise<ChargeResult>
-  /** As `charge`, for stores that can decide synchronously. The result is valid until the next call. */
+  /** Like `charge`, for stores that can decide synchronously. The result is valid until the next call. */
   chargeSync?(charge: Charge, variant: ChargeVariant): ChargeResult
 }
 
@@ -252,12 +252,12 @@ export interface BucketStore {
   /** Applies all charges or none of them. With `peek`, returns the result of the decision without charging. */
   charge(charges: readonly Charge[], peek: boolean): Promise<ChargeResult>
   /**
-   * As `charge`, for stores that can decide synchronously. The result is valid until the next call. The charges are valid
+   * Like `charge`, for stores that can decide synchronously. The result is valid until the next call. The charges are valid
    * until this call returns, because the caller may reuse them.
    */
   chargeSync?(charges: readonly Charge[], peek: boolean): ChargeResult
   /**
-   * As `chargeSync` without peek, at the time of the previous decision, so that two decisions about one request see the same
+   * Like `chargeSync` without peek, at the time of the previous decision, so that two decisions about one request see the same
    * time. Optional.
    */
   chargeAgain?(charges: readonly Charge[]): ChargeResult

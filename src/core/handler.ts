@@ -44,7 +44,7 @@ export interface Handler {
   renew?(holdId: string): Promise<boolean>
   /** Optional: charges an estimate, which `settle` replaces by the actual cost. */
   reserve?(context: RequestContext, options: ReserveOptions): Promise<Reservation>
-  /** Optional: replaces the estimate of a reservation by its actual cost, exactly once. */
+  /** Optional. Replaces the estimate of a reservation with its actual cost, exactly once. */
   settle?(id: string, actual?: SettleOptions): Promise<SettledReservation>
   /** Optional: refunds a reservation completely. */
   cancel?(id: string): Promise<SettledReservation>

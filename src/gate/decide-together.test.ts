@@ -153,7 +153,7 @@ it('does not report the bands of shadow rules', async () => {
   for (let i = 0; i < 3; i++) expect(summary(await gate.decideTogether([check('quiet', 'a')]))).toEqual([true, 'ok -'])
 })
 
-it('replaces the bands by the limit of a check, on the same bucket', async () => {
+it('replaces the bands with the limit of a check, on the same bucket', async () => {
   const { gate } = await gateWith()
   const limited = check('tenant', 'a', { limit: { capacity: 3, windowMs: 60_000 } })
   expect(summary(await gate.decideTogether([limited]))).toEqual([true, 'ok 2'])

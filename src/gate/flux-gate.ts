@@ -79,7 +79,7 @@ export interface FluxGate extends Handler {
    */
   reserve(context: RequestContext, options: ReserveOptions): Promise<Reservation>
   /**
-   * Replaces the estimate of a reservation by its actual cost. An excess is refunded as of the time it was taken. A shortfall
+   * Replaces the estimate of a reservation with its actual cost. An excess is refunded as of the time it was taken. A shortfall
    * is charged, even if the bucket goes into debt of at most its capacity. Further calls return the first result.
    *
    * @throws FluxGateError `FLUXGATE_RESERVATION_UNKNOWN` or `FLUXGATE_RESERVATION_EXPIRED`

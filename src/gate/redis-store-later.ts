@@ -14,7 +14,7 @@ import { type OpenRedisStore, redisByAddress } from './redis-by-address.js'
  */
 export const loadRedisStore: OpenRedisStore = (where, options) => loadStore(where, options, false)
 
-/** As `loadRedisStore`, with the generations of rules, for callers that read them before they decide. */
+/** Like `loadRedisStore`, with the generations of rules, for callers that read them before they decide. */
 const loadWithGenerations: OpenRedisStore = (where, options) => loadStore(where, options, true)
 
 function loadStore(
@@ -93,7 +93,7 @@ const laterGenerations = (loading: Promise<RedisStore>, store: () => RedisStore 
 /** Opens a Redis store by URI or settings. */
 export const redisStoreLater = redisByAddress(loadRedisStore)
 
-/** As `redisStoreLater`, with the generations of rules. */
+/** Like `redisStoreLater`, with the generations of rules. */
 export const sharedRedisStoreLater = redisByAddress(loadWithGenerations)
 
 const moduleMissing = (cause: unknown): FluxGateError =>

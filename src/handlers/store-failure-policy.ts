@@ -60,7 +60,7 @@ export class StoreFailurePolicy implements StoreFailureFallback, ReservationFall
     return this.#local.decideVariant(ruleSetId, localCharges[0] as Charge, options.variant, options) as Decision
   }
 
-  /** As `decide`. A reservation that is allowed is settled in this process. */
+  /** Like `decide`. A reservation that is allowed is settled in this process. */
   async reserve(request: ReservationRequest, error?: unknown): Promise<Decision> {
     return withCause(await this.#reserve(request), error)
   }

@@ -17,7 +17,7 @@ export interface EdgeRequest {
    */
   isAborted?(): boolean
   /**
-   * Calls the listener once the response has finished or failed, or the client has disconnected; at once if that has happened.
+   * Calls the listener when the response has finished or failed, or the client has disconnected; immediately if it already has.
    * Omitted where the adapter calls `release` of the outcome itself. Called only for requests that hold a slot.
    */
   onEnd?(listener: () => void): void

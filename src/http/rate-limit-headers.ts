@@ -150,7 +150,7 @@ export interface EarlierHeaders {
   getHeader(name: string): unknown
 }
 
-/** As `EarlierHeaders`, for headers that are not on a response yet. */
+/** Like `EarlierHeaders`, for headers that are not on a response yet. */
 export function earlierHeaders(headers: Headers): EarlierHeaders {
   const entries = Object.entries(headers)
   return { getHeader: (name) => entries.find(([known]) => known.toLowerCase() === name)?.[1] }

@@ -21,7 +21,7 @@ import { SharedStatistics } from '../telemetry/statistics/shared-statistics.js'
 import type { DecisionSample, Statistics } from '../telemetry/statistics/statistics.js'
 
 export interface Telemetry {
-  /** To pass to the gate. */
+  /** The observer of the gate: counts every decision and samples some for the statistics. */
   readonly observer: Required<GivenObserver>
   /** Statistics of this process or, with a Redis store, of all processes that share it. */
   readonly statistics: Statistics

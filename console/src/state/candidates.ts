@@ -44,7 +44,7 @@ export async function putRuleInCandidate(ruleSetId: string, rule: RuleDocument):
   await putCandidate(ruleSetId, plainSet({ ...base, rules }))
 }
 
-/** Replaces the rule set by its candidate, if the set still has the version that the user has compared. */
+/** Replaces the rule set with its candidate, if the set still has the version that the user has compared. */
 export async function promoteCandidate(set: RuleSetDocument): Promise<RuleSetDocument> {
   const headers = { 'If-Match': `"${set.version}"` }
   return (await request<RuleSetDocument>('POST', `${candidatePath(set.id)}/promote`, { headers })).body

@@ -100,7 +100,7 @@ export function withOriginals<T extends object>(original: T | undefined, edited:
   return Object.fromEntries(members) as T
 }
 
-/** As `withOriginals`, for a rule set. */
+/** Like `withOriginals`, for a rule set. */
 export function setWithOriginals(original: RuleSetDocument, edited: object): object {
   const { rules } = edited as { readonly rules?: unknown }
   if (!Array.isArray(rules)) return edited

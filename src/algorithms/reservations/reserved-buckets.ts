@@ -103,7 +103,7 @@ export class ReservedBuckets implements Buckets {
     )
   }
 
-  /** Replaces the permits of a reservation by the actual ones. */
+  /** Replaces the permits of a reservation with the actual ones. */
   settle(slot: number, band: Band, { id, permits }: Pick<TakenPermits, 'id' | 'permits'>, actual: number, now: number) {
     this.rebase(slot, band, now)
     this.#update(slot, band, now)

@@ -71,7 +71,7 @@ export interface ListenAddress {
 export const listenOn = (server: FluxGateServer, address: ListenAddress): Promise<Listening> =>
   listenAt(address, async () => (await server.listen({ host: address.host, port: address.port })).url)
 
-/** As `listenOn`, for any server. `start` resolves with its URL. */
+/** Like `listenOn`, for any server. `start` resolves with its URL. */
 export async function listenAt(
   { host, port, listener, option }: ListenAddress,
   start: () => Promise<string>,

@@ -72,7 +72,7 @@ export const anonymous = 'anonymous'
 export const compileSnapshot = (ruleSets: readonly RuleSet[], options: SnapshotOptions): Snapshot =>
   finish(snapshotSteps(ruleSets, options))
 
-/** As `compileSnapshot`, in slices of about one rule each. */
+/** Like `compileSnapshot`, in slices of about one rule each. */
 export function* snapshotSteps(ruleSets: readonly RuleSet[], options: SnapshotOptions): Steps<Snapshot> {
   const plans = new Map<string, Plan>()
   for (const ruleSet of ruleSets) plans.set(ruleSet.id, yield* planSteps(ruleSet, options))

@@ -20,7 +20,7 @@ export type Layout = (text: string) => string
 
 export const keepLayout: Layout = (text) => text
 
-/** As `JSON.parse`, and keeps the source text of all `attributes` objects, so that `jsonText` writes them unchanged. */
+/** Like `JSON.parse`, and keeps the source text of all `attributes` objects, so that `jsonText` writes them unchanged. */
 export function parseJson(text: string, layout: Layout = keepLayout): unknown {
   const value: unknown = JSON.parse(text)
   if (!text.includes('"attributes"')) return value
@@ -32,14 +32,14 @@ export function parseJson(text: string, layout: Layout = keepLayout): unknown {
   return value
 }
 
-/** As `JSON.stringify`, but writes objects with a kept source text as that text. `unit` is the indentation per level. */
+/** Like `JSON.stringify`, but writes objects with a kept source text as that text. `unit` is the indentation per level. */
 export const jsonText = (value: unknown, unit?: string): string =>
   withSourceTexts(value, (marked) => JSON.stringify(marked, null, unit))
 
 const longListLength = 64
 const outerLevels = 6
 
-/** As `jsonText`, with a step after each member of a long list. */
+/** Like `jsonText`, with a step after each member of a long list. */
 export function* jsonTextSteps(value: unknown): Steps<string> {
   const parts: string[] = []
   yield* writeJson(value, (text) => parts.push(text))
@@ -48,7 +48,7 @@ export function* jsonTextSteps(value: unknown): Steps<string> {
 
 const chunkLength = 128 * 1_024
 
-/** As `jsonTextSteps`, in UTF-8 chunks, because encoding many megabytes at once blocks the event loop. `layout` is applied to the members of lists. */
+/** Like `jsonTextSteps`, in UTF-8 chunks, because encoding many megabytes at once blocks the event loop. `layout` is applied to the members of lists. */
 export function* jsonChunksSteps(value: unknown, layout: Layout = keepLayout): Steps<Buffer[]> {
   const chunks: Buffer[] = []
   let text = ''

@@ -22,7 +22,7 @@ export interface RuleMatcher {
 export const compileRules = (ruleSet: RuleSet): RuleMatcher =>
   finish(matcherSteps(finish(rankedRules(ruleSet)), ruleSet.caseSensitive === true))
 
-/** As `compileRules`, for rules in order of rank. */
+/** Like `compileRules`, for rules in order of rank. */
 export function* matcherSteps(rules: readonly Rule[], caseSensitive: boolean): Steps<RuleMatcher> {
   const pathOf = readsPath(rules) ? ({ path }: RequestContext) => interpretPath(path, caseSensitive) : () => '/'
   if (rules.every(isForEveryRequest)) {

@@ -3,7 +3,7 @@ import type { Reason } from '../decision.js'
 import type { Costs } from '../rule.js'
 import type { OnExpire } from './reservation.js'
 
-/** The cost that a charge is an estimate of: its name, and the permits that are charged per unit. */
+/** The cost that a charge estimates: its name, and the permits that are charged per unit. */
 export interface ChargedCost {
   /** The name of the cost: `requests`, which stands for `permits`, or a name in `costs`. */
   readonly name: string
@@ -87,7 +87,7 @@ export type SettleOutcome =
 export interface ReservationStorage {
   /** Charges the estimate and records the reservation. A rejection records nothing. */
   reserve(request: ReservationRequest): Promise<ReserveOutcome>
-  /** Replaces the estimate by the actual cost. */
+  /** Replaces the estimate with the actual cost. */
   settle(request: SettlementRequest): Promise<SettleOutcome>
   /** Optional, for stores in this process: true if there is such a reservation. */
   has?(id: string): boolean

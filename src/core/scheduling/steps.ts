@@ -111,13 +111,13 @@ const slicer = new Slicer({
   sliceMs: 5,
 })
 
-/** As `Slicer.run`, with the slicer that all tasks of this process share. */
+/** Like `Slicer.run`, with the slicer that all tasks of this process share. */
 export const inSlices = <T>(steps: Steps<T>): T | Promise<T> => slicer.run(steps)
 
 /** The items per step if each takes very little time, so that reading the clock between steps does not dominate. */
 export const manyPerStep = 64
 
-/** As `forEach`. Yields after each `every` items. */
+/** Like `forEach`. Yields after each `every` items. */
 export function* eachInSteps<T>(list: Iterable<T>, use: (item: T, index: number) => void, every = 1): Steps<void> {
   let index = 0
   for (const item of list) {
@@ -127,14 +127,14 @@ export function* eachInSteps<T>(list: Iterable<T>, use: (item: T, index: number)
   }
 }
 
-/** As `map`. Yields after each `every` items. */
+/** Like `map`. Yields after each `every` items. */
 export function* mapInSteps<T, U>(list: Iterable<T>, map: (item: T, index: number) => U, every = 1): Steps<U[]> {
   const mapped: U[] = []
   yield* eachInSteps(list, (item, index) => mapped.push(map(item, index)), every)
   return mapped
 }
 
-/** As `filter`. */
+/** Like `filter`. */
 export function* filterInSteps<T>(list: Iterable<T>, isWanted: (item: T) => boolean, every = 1): Steps<T[]> {
   const wanted: T[] = []
   yield* eachInSteps(list, (item) => isWanted(item) && wanted.push(item), every)
@@ -143,7 +143,7 @@ export function* filterInSteps<T>(list: Iterable<T>, isWanted: (item: T) => bool
 
 const sortedAtOnce = 1_024
 
-/** As `toSorted`. The sort is stable. */
+/** Like `toSorted`. The sort is stable. */
 export function* sortInSteps<T>(list: readonly T[], compare: (a: T, b: T) => number): Steps<T[]> {
   if (yield* isSorted(list, compare)) return list.slice()
   let runs: T[][] = []

@@ -29,7 +29,7 @@ export class WireWriter {
     if (value !== 0) this.index(field, value)
   }
 
-  /** As `uint`, also for 0: in proto2 an absent field differs from 0. */
+  /** Like `uint`, also for 0: in proto2 an absent field differs from 0. */
   index(field: number, value: number): void {
     this.#reserve(20)
     this.#varint(field * 8 + wireTypes.varint)

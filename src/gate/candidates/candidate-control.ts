@@ -20,7 +20,7 @@ export interface CandidateControl {
   report(ruleSetId: string): CandidateReport | undefined
   /** Stores a candidate. Rejects with FLUXGATE_RULES_READ_ONLY if the gate has no rule store. */
   put(ruleSetId: string, document: object, edit: Edit): Promise<RuleSetDocument>
-  /** Replaces the rule set by its candidate and removes the candidate. `ifVersion` is the version of the rule set. */
+  /** Replaces the rule set with its candidate and removes the candidate. `ifVersion` is the version of the rule set. */
   promote(ruleSetId: string, edit: Edit): Promise<RuleSetDocument>
   /** Removes the candidate. Resolves to false if there was none. */
   drop(ruleSetId: string, edit: Edit): Promise<boolean>

@@ -73,9 +73,9 @@ export interface Limiter {
   peek(key: string, permits?: number): Promise<Decision>
   /** Returns permits to a key, never above its capacity. */
   refund(key: string, permits?: number): Promise<void>
-  /** Other limits for single keys. Needs `overrides: true`. */
+  /** Other limits for single keys. Requires `overrides: true`. */
   readonly overrides: LimiterOverrides
-  /** Banned keys. Needs `ban`. */
+  /** Lists, sets and lifts bans of keys. Requires `ban`. */
   readonly bans: LimiterBans
   /** Resets a key, so that its buckets are full. */
   reset(key: string): Promise<void>
@@ -114,7 +114,7 @@ export interface Limiter {
    */
   reserve(key: string, options: LimiterReserveOptions): Promise<Reservation>
   /**
-   * Replaces the estimate of a reservation by the actual number of permits; default the estimate. Further calls return the first
+   * Replaces the estimate of a reservation with the actual number of permits; default the estimate. Further calls return the first
    * result. Rejects with FLUXGATE_RESERVATION_UNKNOWN or FLUXGATE_RESERVATION_EXPIRED.
    */
   settle(id: string, permits?: number): Promise<SettledReservation>

@@ -50,7 +50,7 @@ export class DecisionReporter {
     }
   }
 
-  /** As `limiter`, for forced and partial charges. */
+  /** Like `limiter`, for forced and partial charges. */
   variants(limiter: Pick<RateLimiter, 'decideVariant'>): Pick<RateLimiter, 'decideVariant'> {
     return {
       decideVariant: (ruleSetId, charge, variant, options) =>

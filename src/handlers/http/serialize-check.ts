@@ -46,7 +46,7 @@ export function serializeCheck(
   }
 }
 
-/** Replaces a long identity by its hash. */
+/** Replaces a long identity with its hash. */
 function identity(value: string | undefined): string | undefined {
   if (value == null || value.length <= max.identity) return value
   return `sha256:${createHash('sha256').update(value).digest('hex')}`

@@ -12,7 +12,7 @@ export function rawAnswer({ status, headers, body }: Answer): string {
   return rawHead(status, { ...headers, 'Content-Length': String(Buffer.byteLength(body)) }) + body
 }
 
-/** As `rawAnswer`, if the request may have been HEAD: without a body, and without a length that a GET would wait for. */
+/** Like `rawAnswer`, if the request may have been HEAD: without a body, and without a length that a GET would wait for. */
 export const rawBodilessAnswer = ({ status, headers }: Answer): string => rawHead(status, headers)
 
 function rawHead(status: number, headers: Readonly<Record<string, string>>): string {

@@ -38,7 +38,7 @@ interface OpenContainer {
 
 export const jsonIssue = (text: string): TextIssue | undefined => finish(parseJsonSteps(text)).issue
 
-/** As `parseJson`, in steps. */
+/** Like `parseJson`, in steps. */
 export function* jsonValueSteps(text: string): Steps<unknown> {
   const read = yield* parseJsonSteps(text)
   if (read.issue === undefined) return read.value

@@ -33,7 +33,7 @@ export async function putCandidate(
   return store.putRuleSet({ ...document, id, candidateOf: ruleSetId }, edit)
 }
 
-/** Replaces the rule set by its candidate, then removes the candidate. `edit.ifVersion` is the version of the rule set. */
+/** Replaces the rule set with its candidate, then removes the candidate. `edit.ifVersion` is the version of the rule set. */
 export async function promoteCandidate(store: Store, ruleSetId: string, edit: Edit): Promise<RuleSetDocument> {
   const candidate = await getCandidate(store, ruleSetId)
   if (candidate === undefined) throw noCandidate(ruleSetId)

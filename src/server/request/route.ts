@@ -24,7 +24,7 @@ export interface Reply {
   readonly json?: unknown
   /** Sent unchanged, with the content type of `headers`. */
   readonly text?: string | Buffer
-  /** As `text`, in several pieces. */
+  /** Like `text`, in several pieces. */
   readonly chunks?: readonly Buffer[]
   /** Writes the response itself and keeps it open. */
   readonly stream?: (response: ServerResponse) => void

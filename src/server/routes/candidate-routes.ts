@@ -109,7 +109,7 @@ export function candidateRoutes(parts: ApiParts): Route[] {
       path: `${path}/promote`,
       name: 'promoteCandidate',
       summary:
-        'Replace the rule set by its candidate, and remove the candidate. The history keeps the replaced version.',
+        'Replace the rule set with its candidate, and remove the candidate. The history keeps the replaced version.',
       group,
       access,
       headers: { 'If-Match': 'ETag of the rule set in force. Responds with 412 if it has changed.' },

@@ -49,7 +49,7 @@ export function reservationRoutes(gate: ServerGate): Route[] {
       method: 'POST',
       path: '/api/ratelimit/settle',
       name: 'settle',
-      summary: 'Replace the estimate of a reservation by its actual cost.',
+      summary: 'Replace the estimate of a reservation with its actual cost.',
       group,
       access: 'CHECK',
       body: settleSchema,

@@ -225,7 +225,7 @@ export const copyOf = (result: ChargeResult): ChargeResult => ({
   bands: result.bands.map((band) => ({ ...band })),
 })
 
-/** As `heldResult`, but the result stays valid. */
+/** Like `heldResult`, but the result stays valid after the next call. */
 export const pooledResult = (pool: Pool, now: number): ChargeResult => copyOf(heldResult(pool, now))
 
 /** Adds permits that the store does not know of to the results. */

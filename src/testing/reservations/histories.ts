@@ -32,7 +32,7 @@ export interface ReservationHistory {
   readonly isDense?: boolean
   /** Makes a call. A store that can crash repeats the call until it succeeds. Default: calls once. */
   readonly call?: <T>(call: () => Promise<T>) => Promise<T>
-  /** Replaces the process of the store by a new one. Default: there is no other process. */
+  /** Replaces the process of the store with a new one. Default: there is no other process. */
   readonly restart?: () => Promise<BucketStore>
 }
 

@@ -8,7 +8,7 @@ import type { TestRunner } from '../bucket-store-contract.js'
 export interface ProviderFixture {
   /** The provider under test. */
   readonly provider: RuleSetProvider
-  /** Replaces the stored rules by a document `{ ruleSets: [...] }`, as in a rules file. The document may be invalid. */
+  /** Replaces the stored rules with a document `{ ruleSets: [...] }`, as in a rules file. The document may be invalid. */
   put(document: unknown): void | Promise<void>
   /** Called after the test, when no watcher is left. */
   remove?(): void | Promise<void>

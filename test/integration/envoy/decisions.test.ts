@@ -170,7 +170,7 @@ it('charges hits_addend of the call, or of the descriptor; 0 peeks and negative 
   expect(await left(undefined, {}, true)).toBe('OK 3')
 })
 
-it('replaces the bands by the limit of a descriptor', async () => {
+it('replaces the bands with the limit of a descriptor', async () => {
   const { ask } = await rateLimitServer(rules)
   const limited = (unit: string | number, requests_per_unit = 1, more: object = {}) => [
     { ...tenant('a'), limit: { requests_per_unit, unit, ...more } },

@@ -113,7 +113,7 @@ const reportCommand = (): Command =>
 
 const promoteCommand = (): Command =>
   withTarget(new Command('promote'))
-    .description('Replace the rule set by its candidate, and remove the candidate.')
+    .description('Replace the rule set with its candidate, and remove the candidate.')
     .argument(...ruleSetArgument)
     .option('--json', 'print the rule set as JSON')
     .addHelpText('after', statuses)
@@ -139,7 +139,7 @@ const dropCommand = (): Command =>
       }),
     )
 
-/** As `onTarget`. A missing candidate is a negative result, as for rules that do not exist. */
+/** Like `onTarget`. A missing candidate is a negative result, as for rules that do not exist. */
 const onCandidate = (options: CandidateOptions, use: (target: RulesTarget) => Promise<void>): Promise<void> =>
   onTarget(options, use).catch((error: unknown) => {
     if (!(error instanceof FluxGateError) || error.code !== 'FLUXGATE_CANDIDATE_UNKNOWN') throw error

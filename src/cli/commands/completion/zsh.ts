@@ -1,6 +1,6 @@
 import { type Completion, type Level, pathsOf, valuesOf } from './levels.js'
 
-/** As the script for bash, with descriptions. Works in a directory of `fpath`, and with `source`. */
+/** Like the script for bash, with descriptions. Works in a directory of `fpath`, and with `source`. */
 export const zsh = (levels: readonly Level[]): string => `#compdef fluxgate
 _fluxgate() {
   local at="" word

@@ -14,7 +14,7 @@ export function serviceTimeOf({
   seed,
 }: ServiceOptions): ServiceTime | undefined {
   if (serviceTime === undefined) return undefined
-  // Other numbers than those of the arrivals, so that both are independent.
+  // A different seed than that of the arrivals makes service times independent of them.
   return serviceTimes(serviceDistribution, serviceTime, seededRandom(~seed >>> 0))
 }
 

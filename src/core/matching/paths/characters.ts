@@ -20,7 +20,7 @@ function canonicalCharacter(found: string): string {
 }
 
 /**
- * As `canonicalCharacters`, for a pattern. Unescaped wildcards and braces keep their meaning; escaped ones are literals.
+ * Like `canonicalCharacters`, for a pattern. Unescaped wildcards and braces keep their meaning; escaped ones are literals.
  * `%3A` also stays encoded, so that a segment can start with a literal colon instead of a capture.
  */
 export function canonicalPattern(pattern: string): string {

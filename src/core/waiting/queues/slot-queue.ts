@@ -69,7 +69,7 @@ export class SlotQueue<T extends Ticket> {
     return this.#takeBack(now)
   }
 
-  /** As `takeVacancies`, after a request has left. Its slot is usable even if it is due, because the request was not released. */
+  /** Like `takeVacancies`, after a request has left. Its slot is usable even if it is due, because the request was not released. */
   vacate(ticket: TimedSlot, now: number): TimedSlot[] {
     this.#dropLost(now)
     this.addVacancy(ticket)
@@ -81,7 +81,7 @@ export class SlotQueue<T extends Ticket> {
     this.#queue.advance(now)
   }
 
-  /** As `advance`, after the clock was set back. Moves all times by `ticks`. */
+  /** Like `advance`, but after the clock was set back. Moves all times by `ticks`. */
   setBack(now: number, ticks: number): void {
     this.#mix()
     for (const ticket of this.#queue.tickets()) ticket.dueAt += ticks

@@ -55,7 +55,7 @@ export class SlotQueues<T extends Ticket> {
     return queue === undefined ? [] : this.#settled(bucket, queue, queue.takeVacancies(now))
   }
 
-  /** As `takeVacancies`, after the request that held the slot has left. */
+  /** Like `takeVacancies`, after the request that held the slot has left. */
   vacate(timed: TimedSlot, now: number): readonly TimedSlot[] {
     const { bucket } = timed.slot
     const queue = this.#of(bucket)
@@ -77,7 +77,7 @@ export class SlotQueues<T extends Ticket> {
     }
   }
 
-  /** As `advance`, after the clock was set back. Moves all times by `ticks`. */
+  /** Like `advance`, after the clock was set back. Moves all times by `ticks`. */
   setBack(now: number, ticks: number): void {
     for (const queue of this.#byBucket.values()) {
       queue.setBack(now, ticks)

@@ -104,7 +104,7 @@ export function calendarDocument(calendar: Calendar): Readonly<Record<string, un
 }
 
 /**
- * Replaces the calendars of override bands by those of the rule. The store finds the periods of a rule in its own call, so an
+ * Replaces the calendars of override bands with those of the rule. The store finds the periods of a rule in its own call, so an
  * override has no calendar of its own.
  */
 export function withRuleCalendars(bands: readonly Band[], rule: readonly Band[], fields: FieldValues): readonly Band[] {

@@ -86,7 +86,7 @@ export class SlotReservations {
     return records.every((record) => record !== undefined) ? records : undefined
   }
 
-  /** Replaces the estimate by the actual cost in each slot. Undefined if the record of one of them is gone. */
+  /** Replaces the estimate with the actual cost in each slot. Undefined if the record of one of them is gone. */
   async end(
     attempt: Attempt,
     reservations: readonly KeptReservation[],
