@@ -45,6 +45,8 @@ export interface FluxGate extends Handler {
    * const { decision, parts } = await gate.decideTogether([{ context: { clientIp } }, { context: { apiKey }, permits: 3 }])
    */
   decideTogether(checks: readonly JointCheck[], options?: JointOptions): JointDecision | Promise<JointDecision>
+  /** Throws what a check throws if its rule set does not charge one of its costs. Charges nothing. */
+  validateCosts(options: Pick<CheckOptions, 'ruleSetId' | 'permits' | 'costs'>): void
   /**
    * Explains the decision about a request: every rule with the condition that excludes it or with its key and buckets. Charges
    * nothing, and emits no `decision` event.

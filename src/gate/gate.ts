@@ -178,6 +178,10 @@ export class Gate implements FluxGate {
     return (isObserved ? this.#observed : this.#plain).decide(context, options)
   }
 
+  validateCosts(options: Pick<CheckOptions, 'ruleSetId' | 'permits' | 'costs'>): void {
+    this.#handler.validateCosts(options)
+  }
+
   decideTogether(checks: readonly JointCheck[], options?: JointOptions): JointDecision | Promise<JointDecision> {
     if (this.#closed) throw closedError()
     const isObserved = this.#parts.observer !== undefined || this.#listeners.hearDecisions
@@ -192,7 +196,7 @@ export class Gate implements FluxGate {
     if (options !== undefined) warnOfUnknownOptions(options, this.warnings)
     await this.#handler.refund(context, options)
     const candidate = this.#candidates.of(options?.ruleSetId ?? this.defaultRuleSetId)
-    if (candidate !== undefined) await refundCandidate(candidate, this.#store, context, options?.permits)
+    if (candidate !== undefined) await refundCandidate(candidate, this.#store, context, options)
   }
 
   async explain(context: RequestContext, options?: ExplainOptions): Promise<Explanation> {

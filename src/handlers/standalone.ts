@@ -125,6 +125,12 @@ export class StandaloneHandler implements Handler {
     )
   }
 
+  /** Throws what `decide` throws if the costs of a check are invalid. Charges nothing. */
+  validateCosts({ ruleSetId, permits, costs }: Pick<CheckOptions, 'ruleSetId' | 'permits' | 'costs'>): void {
+    const plan = this.#planOf(ruleSetId)
+    if (plan !== undefined && costs != null) checkCosts(costs, permits, plan.costs)
+  }
+
   /** Decides about several contexts at once: all of them are charged, or none is. */
   decideTogether(checks: readonly JointCheck[], options: JointOptions = {}): JointDecision | Promise<JointDecision> {
     const plan = this.#planOf(options.ruleSetId)

@@ -2,7 +2,7 @@ import type { BanStore } from '../core/contracts/ban-store.js'
 import type { OverrideStore } from '../core/contracts/override-store.js'
 import type { BandDecision, Decision } from '../core/decision.js'
 import type { ExplainOptions, Explanation } from '../core/explain/explanation.js'
-import type { Handler } from '../core/handler.js'
+import type { CheckOptions, Handler } from '../core/handler.js'
 import type { RequestContext } from '../core/request-context.js'
 import type { RuleSet } from '../core/rule.js'
 import type { CandidateReport } from '../telemetry/candidates/report.js'
@@ -38,6 +38,8 @@ export interface ServerGate extends Required<Handler> {
   readonly overrides?: OverrideStore | undefined
   /** Present if the bucket store supports bans. */
   readonly bans?: BanStore | undefined
+  /** Throws if the rule set of a check does not charge its costs. Charges nothing. */
+  validateCosts(options: Pick<CheckOptions, 'ruleSetId' | 'permits' | 'costs'>): void
   explain(context: RequestContext, options?: ExplainOptions): Promise<Explanation>
   /** Candidates in force, and their comparison in this process. */
   readonly candidates: {

@@ -1,11 +1,13 @@
 import type { BucketStore, Charge } from '../../core/bucket-store.js'
 import { composeDecision } from '../../core/decision/compose-decision.js'
+import { costOf } from '../../core/decision/costs.js'
 import { MissingPart, mergedCharges, partChargesOf } from '../../core/decision/joint/joint-charges.js'
 import type { JointCheck, JointDecision, JointOptions } from '../../core/decision/joint/joint-check.js'
 import { MissingKey, type Plan } from '../../core/decision/snapshot.js'
 import type { Decision } from '../../core/decision.js'
 import type { CheckOptions } from '../../core/handler.js'
 import type { RequestContext } from '../../core/request-context.js'
+import { requestCost } from '../../core/rule.js'
 import type { Verdict } from '../../telemetry/candidates/report.js'
 import type { Decider } from '../observed-handler.js'
 import type { Candidate, Candidates } from './candidates.js'
@@ -35,7 +37,7 @@ export class CandidateHandler implements Decider {
     const candidate = options?.peek ? undefined : candidates.of(options?.ruleSetId ?? defaultRuleSetId())
     const decided = handler.decide(context, options)
     if (candidate === undefined) return decided
-    this.#compare(candidate, candidate.plan.charges(context, options?.permits ?? 1), decided)
+    this.#compare(candidate, chargesOf(candidate.plan, context, options), decided)
     return decided
   }
 
@@ -48,7 +50,7 @@ export class CandidateHandler implements Decider {
     const counted = checks.filter(({ permits = 1 }) => permits > 0)
     if (counted.length > 0) this.#compare(candidate, jointCharges(candidate.plan, counted), decision)
     for (const { context, permits = 1 } of checks)
-      if (permits < 0) void refundCandidate(candidate, store, context, -permits)
+      if (permits < 0) void refundCandidate(candidate, store, context, { permits: -permits })
     return decided
   }
 
@@ -79,14 +81,23 @@ export class CandidateHandler implements Decider {
   }
 }
 
+type Amounts = Pick<CheckOptions, 'permits' | 'costs'>
+
+/** The handler has validated the options before. */
+const chargesOf = (
+  plan: Plan,
+  context: RequestContext,
+  { permits, costs }: Amounts = {},
+): readonly Charge[] | MissingKey => plan.charges(context, permits ?? costOf(costs, requestCost) ?? 1, costs)
+
 /** A request that is refunded does not count for the candidate either. */
 export async function refundCandidate(
   { plan }: Candidate,
   store: Pick<BucketStore, 'refund'>,
   context: RequestContext,
-  permits = 1,
+  options?: Amounts,
 ): Promise<void> {
-  const charges = plan.charges(context, permits)
+  const charges = chargesOf(plan, context, options)
   if (charges instanceof MissingKey || charges.length === 0) return
   // The candidate has no effect, so neither has a failed refund.
   await store.refund(charges.map(({ group, key, permits }) => ({ group, key, permits }))).catch(() => {})

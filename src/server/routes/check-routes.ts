@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Decision } from '../../core/decision.js'
+import { FluxGateError } from '../../core/errors.js'
 import type { CheckOptions } from '../../core/handler.js'
 import type { RequestContext } from '../../core/request-context.js'
 import { quoted } from '../../validation/issues.js'
@@ -54,6 +55,8 @@ export function checkRoutes(gate: ServerGate): Route[] {
       body: batchSchema,
       responses: { 200: { description: 'The decisions.', schema: decisionsSchema, headers: warningHeader } },
       handle({ body }) {
+        // First, because an invalid check fails the batch, which must then charge nothing.
+        for (const [index, check] of body.checks.entries()) if (check.costs) validateCosts(gate, check, index)
         // Issued in one turn of the event loop, so that a store can send them in one call.
         const decisions = body.checks.map((check) => decide(gate, check))
         const warning = unknownMembers(body, ['checks']) ?? firstOf(body.checks, unknownMembers)
@@ -169,6 +172,19 @@ function decide(gate: ServerGate, body: CheckBody, trace?: RequestContext['heade
     waitForSlot: false,
   }
   return gate.decide(context, options)
+}
+
+function validateCosts(gate: ServerGate, { ruleSetId, permits, costs }: CheckBody, index: number): void {
+  try {
+    gate.validateCosts({
+      ruleSetId: ruleSetId ?? undefined,
+      permits: permits ?? undefined,
+      costs: costs ?? undefined,
+    })
+  } catch (error) {
+    if (!(error instanceof FluxGateError)) throw error
+    throw new FluxGateError(error.code, `checks[${index}].${error.message}`)
+  }
 }
 
 /** The trace headers of the call itself, for statistics; undefined without any. */

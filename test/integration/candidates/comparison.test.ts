@@ -75,6 +75,25 @@ it('refunds the candidate too', async () => {
   await gate.close()
 })
 
+it('charges and refunds the costs of a check, also for the candidate', async () => {
+  const tokens = (capacity: number) => ({ rules: [{ id: 'tokens', cost: 'tokens', bands: [band(capacity)] }] })
+  const rules = [
+    { id: 'api', ...tokens(100) },
+    { id: 'api.candidate', candidateOf: 'api', ...tokens(60) },
+  ]
+  const gate = await createFluxGate({ rules, clock: manualClock(startMs) })
+  const costs = { tokens: 50 }
+  await gate.check({ clientIp: '10.0.0.1' }, { costs })
+  await gate.check({ clientIp: '10.0.0.1' }, { costs })
+  await gate.check({ clientIp: '10.0.0.1' }, { costs })
+  const counts = { rejectedByBoth: 1, rejectedNowOnly: 0, rejectedThenOnly: 1 }
+  expect(gate.candidates.report('api')).toMatchObject({ decisions: 3, ...counts })
+  await gate.refund({ clientIp: '10.0.0.1' }, { costs })
+  await gate.check({ clientIp: '10.0.0.1' }, { costs })
+  expect(gate.candidates.report('api')).toMatchObject({ decisions: 4, ...counts })
+  await gate.close()
+})
+
 it('is evaluated in the same call to Redis', async () => {
   const server = await startRedis()
   onTestFinished(() => server.stop())

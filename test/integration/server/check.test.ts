@@ -189,6 +189,20 @@ describe('POST /api/ratelimit/check/batch', () => {
   })
 })
 
+describe('POST /api/ratelimit/check/batch with a cost that no rule charges', () => {
+  it('names the check, and charges none', async () => {
+    const { ask } = await serverWith()
+    const user = { userId: 'ann', path: '/users/7' }
+    const { status, body } = await ask('POST', `${check}/batch`, { checks: [user, { ...user, costs: { tokns: 1 } }] })
+    expect(status).toBe(400)
+    expect(body).toMatchObject({
+      code: 'FLUXGATE_COST_UNKNOWN',
+      detail: 'checks[1].costs.tokns is charged by no rule of the rule set. Its rules charge requests.',
+    })
+    expect((await ask('POST', check, user)).body.remaining).toBe(9)
+  })
+})
+
 describe('POST /api/ratelimit/refund', () => {
   it('refunds the permits of a check, up to the capacity', async () => {
     const { ask } = await serverWith()
