@@ -146,6 +146,19 @@ it('never rejects for a shadow rule, and does not show it', async () => {
     })
 })
 
+it('adds the hits of equal descriptors, but needs room for one request if they have none', async () => {
+  const { ask } = await rateLimitServer(rules)
+  const codes = async (...hits: number[]) => {
+    const descriptors = hits.map((value) => ({ ...tenant('acme'), hits_addend: { value } }))
+    return (await ask('edge', descriptors)).statuses.map(({ code }: { code: string }) => code)
+  }
+  expect(await codes(2, 2)).toEqual(['OVER_LIMIT', 'OVER_LIMIT'])
+  expect(await codes(1, 1)).toEqual(['OK', 'OK'])
+  expect(await codes(0, 0)).toEqual(['OK', 'OK'])
+  expect(await codes(0, 1)).toEqual(['OK', 'OK'])
+  expect(await codes(0, 0)).toEqual(['OVER_LIMIT', 'OVER_LIMIT'])
+})
+
 it('charges hits_addend of the call, or of the descriptor; 0 peeks and negative hits refund', async () => {
   const { ask } = await rateLimitServer(rules)
   const left = async (hits?: number | string, more: object = {}, isNegative = false) => {

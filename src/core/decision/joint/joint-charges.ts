@@ -66,14 +66,14 @@ function withLimit(
 
 /**
  * The charges of several parts, each bucket once: a store steps every charge of a decision from the same state. The permits of
- * charges of the same bucket are added.
+ * charges of the same bucket are added, unless they are free.
  */
 export function mergedCharges(parts: readonly PartCharges[]): readonly Charge[] {
   const [only] = parts
   if (only !== undefined && parts.length === 1) return only.charges
   const byRule = new Map<string, Map<string, number>>()
   const merged: Charge[] = []
-  for (const { charges } of parts)
+  for (const { kind, charges } of parts)
     for (const charge of charges) {
       const { group, key } = charge
       let byKey = byRule.get(group.ruleId)
@@ -85,7 +85,8 @@ export function mergedCharges(parts: readonly PartCharges[]): readonly Charge[] 
       if (index === undefined) byKey.set(key, merged.push(charge) - 1)
       else {
         const other = merged[index] as Charge
-        merged[index] = { ...other, permits: other.permits + charge.permits }
+        const permits = kind === 'FREE' ? Math.max(other.permits, charge.permits) : other.permits + charge.permits
+        merged[index] = { ...other, permits }
       }
     }
   return merged
