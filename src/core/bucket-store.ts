@@ -20,6 +20,8 @@ export interface BucketGroup {
   readonly permits: number
   /** The bands of the rule. Each key has one bucket per band. */
   readonly bands: readonly Band[]
+  /** Set if `bands` are those of a single call: the group of the rule, which uses the same buckets. */
+  readonly rule?: BucketGroup
   /**
    * Set if the buckets keep their used fraction when the bands change: the bands of the rule. `bands` may differ from them for a
    * single call.
@@ -45,10 +47,11 @@ export interface BucketGroup {
   readonly memo?: GroupMemo
 }
 
-/** Returns the group with other bands. Cached values depend on the bands, so they are not copied. */
+/** Returns the group with the bands of a single call. Cached values depend on the bands, so they are not copied. */
 export const withBands = (group: BucketGroup, bands: readonly Band[]): BucketGroup => ({
   ...group,
   bands,
+  rule: group.rule ?? group,
   memo: newMemo(),
 })
 

@@ -37,6 +37,18 @@ describe('0 permits', () => {
 })
 
 describe('bands of a call', () => {
+  it('do not make the store forget what the rule has counted', () => {
+    const clock = manualClock(start)
+    const limiter = createLimiter({ capacity: 10, window: '1d', clock })
+    limiter.consumeSync('a', 10)
+    clock.advance(5)
+    expect(limiter.consumeSync('a', { bands: [{ capacity: 4, window: '1ms' }] })).toMatchObject({ remaining: 3 })
+    // New keys make the store remove unused ones.
+    clock.advance(120_000)
+    for (let i = 0; i < 10; i++) limiter.consumeSync(`b${i}`, { bands: [{ capacity: 4, window: '1ms' }] })
+    expect(limiter.consumeSync('a', 0)).toMatchObject({ remaining: 3 })
+  })
+
   it('apply to the same buckets', async () => {
     const clock = manualClock(start)
     const limiter = createLimiter({ algorithm: 'FIXED_WINDOW', capacity: 2, window: '1m', clock })

@@ -19,6 +19,8 @@ export class RuleTable {
   bands: readonly Band[] = []
   /** One per band. */
   buckets: readonly Buckets[] = []
+  /** While `bands` are those of a single call: the bands of the rule, and their buckets. */
+  #ruleBuckets: readonly (readonly [Buckets, Band])[] = []
   readonly #slots = new Map<string, number>()
   readonly #rows = new Rows()
   readonly #freeSlots: number[] = []
@@ -41,7 +43,9 @@ export class RuleTable {
     const isLimitedByBands = !hasOverrides && listed === undefined && ban === undefined && !takeHolds(group.bands)
     this.isPlain = isLimitedByBands && definitions === undefined
     this.bands = group.bands
-    this.buckets = group.bands.map((band) => this.#bucketsOf(band, definitionOf(band, group.definitions)))
+    const bucketsOf = (band: Band) => this.#bucketsOf(band, definitionOf(band, definitions))
+    this.#ruleBuckets = group.rule?.bands.map((band) => [bucketsOf(band), band]) ?? []
+    this.buckets = group.bands.map(bucketsOf)
     return this
   }
 
@@ -133,6 +137,7 @@ export class RuleTable {
     let latest = 0
     for (let i = 0; i < this.buckets.length; i++)
       latest = Math.max(latest, (this.buckets[i] as Buckets).expiresAt(slot, this.bands[i] as Band))
+    for (const [buckets, band] of this.#ruleBuckets) latest = Math.max(latest, buckets.expiresAt(slot, band))
     return latest
   }
 

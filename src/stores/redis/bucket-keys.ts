@@ -3,8 +3,9 @@ import { cellsOf, definitionOf, kindOf } from '../../algorithms/index.js'
 import { algorithmTraits, takeHolds } from '../../core/algorithm-traits.js'
 import type { BucketGroup } from '../../core/bucket-store.js'
 import type { Calendar } from '../../core/calendar/calendar.js'
+import { ticksPerMs } from '../../core/clock.js'
 import { digestOfKey, escapeKeyPart, isLongKey, longestKey, specialInKey } from '../../core/keys/bounded-key.js'
-import type { Band } from '../../core/rule.js'
+import { type Band, maxFillTicks } from '../../core/rule.js'
 
 /** A key that needs no escaping and is short in UTF-8, where a character has at most four bytes. */
 export const plainKey = /^[^:{}%\s\p{Cc}\p{Cs}]{1,32}$/u
@@ -37,6 +38,8 @@ export interface GroupLayout {
   readonly calendars: readonly (Calendar | undefined)[] | undefined
   /** True if a bucket is a list of holds. */
   readonly hasHolds: boolean
+  /** Milliseconds for which keys are kept after the buckets of this group are full, because the rule may refill them more slowly. */
+  readonly keepMs: number
 }
 
 /** Returns a digest of at least eight bytes. */
@@ -72,6 +75,7 @@ export class Layouts {
       hasLog: bands.some((band) => cellsOf(band) === undefined && !algorithmTraits[band.algorithm].takesHolds),
       calendars: bands.some(({ calendar }) => calendar) ? bands.map(({ calendar }) => calendar) : undefined,
       hasHolds: takeHolds(bands),
+      keepMs: keepMs(group),
     }
     this.byGroup.set(group, layout)
     return layout
@@ -137,6 +141,16 @@ const sha256: Digest = (text) => createHash('sha256').update(text).digest()
  */
 const overrideSuffix = ({ suffix }: GroupLayout, { generation, insteadOf }: BucketGroup): string =>
   suffix + generation.slice(insteadOf?.generation.length)
+
+/** The longest time that a band of the rule needs to refill what it and the bands of a single call can take. */
+function keepMs({ bands, rule }: BucketGroup): number {
+  if (rule === undefined) return 0
+  const most = Math.max(0, ...bands.map(({ capacity }) => capacity))
+  const fillTicks = rule.bands.map(
+    ({ capacity, refillTokens, windowTicks }) => Math.ceil((capacity + most) / refillTokens) * windowTicks,
+  )
+  return Math.ceil(Math.min(maxFillTicks, Math.max(0, ...fillTicks)) / ticksPerMs)
+}
 
 const followingIds = ({ ids: [first = 0] }: GroupLayout, count: number): readonly number[] =>
   Array.from({ length: count }, (_, i) => (first + i) % idCount)

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { BucketGroup, ChargeResult } from '../../core/bucket-store.js'
+import { type BucketGroup, type ChargeResult, withBands } from '../../core/bucket-store.js'
 import type { RedisConnection } from '../../redis/client/connection.js'
 import { band, chargeOf, group, second } from '../../testing/fixtures.js'
 import { manualClock } from '../../testing/manual-clock.js'
@@ -115,6 +115,17 @@ describe('CachedRejections', () => {
     expect(cache.size).toBe(1)
     cache.bucketsChanged([chargeOf(rule, 'a')])
     expect(cache.size).toBe(0)
+  })
+
+  it('knows that the bands of a single call use the buckets of the rule', () => {
+    const cache = new CachedRejections({ clock: manualClock(0) })
+    const rule = ruleOf()
+    const ofCall = withBands(rule, [band({ capacity: 1 })])
+    emptyAt(cache, rule, 'a')
+    expect(cache.find([chargeOf(rule, 'a')], false)).toMatchObject({ granted: false })
+    expect(cache.find([chargeOf(ofCall, 'a')], false)).toBeUndefined()
+    cache.bucketsChanged([chargeOf(ofCall, 'a')])
+    expect(cache.find([chargeOf(rule, 'a')], false)).toBeUndefined()
   })
 })
 

@@ -52,7 +52,8 @@ interface Entry extends Sighting {
 export class CachedRejections implements RejectionCache {
   readonly #clock: Clock
   readonly #maxBuckets: number
-  readonly #byGroup = new WeakMap<BucketGroup, Map<string, Entry>>()
+  /** By rule and key, because the bands of a single call use the buckets of the rule. */
+  readonly #byRule = new WeakMap<BucketGroup, Map<string, Entry>>()
   /** All entries, oldest first. */
   readonly #entries = new Map<Entry, { readonly group: BucketGroup; readonly key: string }>()
   readonly #step: Step = newStep()
@@ -116,7 +117,7 @@ export class CachedRejections implements RejectionCache {
       const [ownStates, results] = [states.slice(first, last), result.bands.slice(first, last)]
       first = last
       const cacheKey = boundedKey(key)
-      const before = this.#byGroup.get(group.insteadOf ?? group)?.get(cacheKey)
+      const before = this.#byRule.get(ruleOf(group))?.get(cacheKey)
       const origin = before && originOf(before, { group, states: ownStates, now, sentAt })
       // A peek matters only if the store has moved a cached bucket to its new time.
       if (isPeek && origin === undefined) continue
@@ -151,7 +152,7 @@ export class CachedRejections implements RejectionCache {
   }
 
   #remove(group: BucketGroup, key: string): void {
-    const entries = this.#byGroup.get(group.insteadOf ?? group)
+    const entries = this.#byRule.get(ruleOf(group))
     const entry = entries?.get(key)
     if (entry === undefined) return
     entries?.delete(key)
@@ -161,8 +162,9 @@ export class CachedRejections implements RejectionCache {
   /** Returns the entry of a bucket, and removes it if it is from the future. */
   #current(group: BucketGroup, key: string, localNow: number): Entry | undefined {
     const cacheKey = boundedKey(key)
-    const entry = this.#byGroup.get(group)?.get(cacheKey)
-    if (entry === undefined || localNow >= entry.sentAt) return entry
+    const entry = this.#byRule.get(ruleOf(group))?.get(cacheKey)
+    if (entry === undefined || !isOf(entry, group)) return undefined
+    if (localNow >= entry.sentAt) return entry
     this.#remove(group, cacheKey)
     return undefined
   }
@@ -241,11 +243,11 @@ export class CachedRejections implements RejectionCache {
 
   #add(key: string, entry: Entry): void {
     const { group } = entry
-    const rule = group.insteadOf ?? group
-    let entries = this.#byGroup.get(rule)
+    const rule = ruleOf(group)
+    let entries = this.#byRule.get(rule)
     if (entries === undefined) {
       entries = new Map()
-      this.#byGroup.set(rule, entries)
+      this.#byRule.set(rule, entries)
     }
     const ownKey = ownText(key)
     entries.set(ownKey, entry)
@@ -255,6 +257,15 @@ export class CachedRejections implements RejectionCache {
     if (oldest !== undefined) this.#remove(oldest.group, oldest.key)
   }
 }
+
+/** The group of the rule whose buckets a charge uses, also if the key has an override or the call has bands of its own. */
+function ruleOf(group: BucketGroup): BucketGroup {
+  const charged = group.insteadOf ?? group
+  return charged.rule ?? charged
+}
+
+/** True if the entry is of charges with this group, and not of charges with other bands. */
+const isOf = ({ group }: Entry, charged: BucketGroup): boolean => (group.insteadOf ?? group) === charged
 
 /** Returns the bucket before the store's clock stepped back, if it did and the bucket has not been used since. */
 function originOf(

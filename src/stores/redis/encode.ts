@@ -34,7 +34,7 @@ export interface Message {
   readonly namesOverrides: boolean
 }
 
-/** `now` is in ticks, or negative for the server's clock. `edit` is sent only if a rule has overrides. */
+/** `now` is in ticks, or -1 for the server's clock. `edit` is sent only if a rule has overrides. */
 export function encode(batch: readonly Operation[], names: Names, now: number, edit: LastEdit): Message {
   const buckets = numberKeys(batch, names)
   const { cells, logs, lookups, namesOverrides } = buckets
@@ -54,7 +54,12 @@ export function encode(batch: readonly Operation[], names: Names, now: number, e
   for (const key of logs.keys()) keys.push(key)
   for (const key of entries.recordKeys) keys.push(key)
   const { terms } = buckets
-  const numbers: Term[] = [now, entries.cellKeys, terms.length / termsPerBand, entries.count]
+  const numbers: Term[] = [
+    now < 0 ? now - buckets.keepMs : now,
+    entries.cellKeys,
+    terms.length / termsPerBand,
+    entries.count,
+  ]
   const banTerms = buckets.hasBans ? addBans(keys, batch, names) : none
   const args: (string | Buffer)[] = [JSON.stringify(numbers.concat(terms, entries.numbers, banTerms))]
   if (buckets.mayOverride) args.push(edit.known)
@@ -92,6 +97,8 @@ interface Buckets {
   namesOverrides: boolean
   /** True if a rule has a ban. */
   hasBans: boolean
+  /** The longest time for which a rule keeps keys after their buckets are full. */
+  keepMs: number
 }
 
 const none: readonly Term[] = []
@@ -129,6 +136,7 @@ function numberKeys(batch: readonly Operation[], names: Names): Buckets {
     mayOverride: false,
     namesOverrides: false,
     hasBans: false,
+    keepMs: 0,
   }
   /** The first operation that uses each key without a log. */
   const firstUses: number[] = []
@@ -185,11 +193,13 @@ function addItem(
   }
 }
 
-function firstBandOf({ firstBands, terms }: Buckets, layout: GroupLayout, names: Names): number {
+function firstBandOf(buckets: Buckets, layout: GroupLayout, names: Names): number {
+  const { firstBands, terms } = buckets
   const known = firstBands.get(layout)
   if (known !== undefined) return known
   const first = terms.length / termsPerBand + 1
   firstBands.set(layout, first)
+  buckets.keepMs = Math.max(buckets.keepMs, layout.keepMs)
   for (const term of layout.terms) terms.push(term)
   if (layout.calendars !== undefined) addPeriods(terms, first, layout.calendars, names)
   return first

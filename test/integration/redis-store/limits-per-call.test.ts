@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, it, onTestFinished } from 'vitest'
 import { createLimiter } from '../../../src/gate/limiter/create-limiter.js'
 import { redisStore } from '../../../src/stores/redis/redis-store.js'
@@ -23,6 +24,16 @@ it('charges partially, by force, and with bands of the call, over a URI and over
     expect(await limiter.consume('a', { bands: [{ capacity: 0 }] })).toMatchObject({ reason: 'IMPOSSIBLE' })
     if (typeof store !== 'string') onTestFinished(() => store.close())
   }
+})
+
+it('keeps what the rule has counted, although a call with a shorter window has refilled its own bands', async () => {
+  const limiter = createLimiter({ capacity: 10, window: '1d', id: freshPrefix(), store: uri })
+  onTestFinished(() => limiter.close())
+  expect(await limiter.consume('a', 10)).toMatchObject({ allowed: true, remaining: 0 })
+  await sleep(5)
+  expect(await limiter.consume('a', { bands: [{ capacity: 4, window: '1ms' }] })).toMatchObject({ remaining: 3 })
+  await sleep(20)
+  expect(await limiter.state('a')).toMatchObject({ remaining: 3, degraded: false })
 })
 
 it('reports the time of the decision by the clock of Redis', async () => {

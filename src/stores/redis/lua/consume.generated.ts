@@ -1,6 +1,6 @@
 /** Generated from consume.lua by scripts/assemble-lua.mjs; do not edit. */
 export const consumeScript = {
-  sha: 'f3591bd686f2a18d524503c3ef66366d11f2c7ef',
+  sha: '2338f6da1a736f3090f0a804a2546775b679740f',
   source: `local RUN = 7
 local FAILED, ALLOWED, EMPTY = 2, 3, 4
 local TOKEN_BUCKET, FIXED_WINDOW = 1, 4
@@ -10,7 +10,7 @@ local exactLimit = 9007199254740992
 local numbers = cjson.decode(ARGV[1])
 local now, cellKeys, bandCount, entryCount = numbers[1], numbers[2], numbers[3], numbers[4]
 local position = 4 + 4 * bandCount
-local expiryOption, expiryBase, expiryMargin = 'PXAT', 0, 0
+local expiryOption, expiryBase, expiryMargin = 'PXAT', 0, -1 - now
 if now >= 0 then expiryOption, expiryBase, expiryMargin = 'PX', now, 86400000
 else
 local time = call('TIME')
@@ -1894,7 +1894,7 @@ local list = bucket.reserved
 if list and reserved.size(list) > 0 then parts[#parts + 1] = reserved.record(list, bucket.band) end
 end
 end
-if expiresAt <= now then parts, hasLong = {}, false end
+if expiresAt + 1000 * expiryMargin <= now then parts, hasLong = {}, false end
 local expiry, own = expiryMs(expiresAt), #parts
 for _, record in ipairs(holder.records) do
 if not record.isOwn and #parts < maxRecords and (not record.long or longLogs.isRecent(record.long)) then
@@ -2740,7 +2740,7 @@ expiresAt = max(expiresAt, band.algorithm.expiresAt(band, a, b, c, d))
 value = value .. packCell(band, a, b, c, d)
 if band.suffix then value = value .. band.suffix end
 end
-if expiresAt <= now then call('DEL', name) else setValue(name, value, expiryMs(expiresAt)) end
+if expiresAt + 1000 * expiryMargin <= now then call('DEL', name) else setValue(name, value, expiryMs(expiresAt)) end
 end
 local function denyBand(i)
 local band, state, outcome, size = runBands[i], 4 * i - 4, 5 * i - 5, nil

@@ -5,7 +5,8 @@
 --          First the keys of rules without logs and, if a rule has overrides, the key of the last edit; then the keys of
 --          rules with a log; then the keys of bans; then one override hash per lookup
 -- ARGV[1]  a JSON array of numbers. Clients encode commands without bytes faster, and most batches have few numbers:
---            now (ticks; negative: use the server's clock), number of keys before the first with a log, of bands, of entries
+--            now (ticks; or -1 - n: use the server's clock, and keep keys n ms longer), number of keys before the first with a
+--              log, of bands, of entries
 --            per band: tag, capacity, tokens, window (calendar: a list of the ticks at which periods start); the bands of a
 --            rule are consecutive
 --            per entry: its type, followed by
@@ -52,7 +53,7 @@ local numbers = cjson.decode(ARGV[1])
 local now, cellKeys, bandCount, entryCount = numbers[1], numbers[2], numbers[3], numbers[4]
 local position = 4 + 4 * bandCount
 -- Expiry of keys. If the caller provides the time, the server's clock may be ahead of it, so keys are kept a day longer.
-local expiryOption, expiryBase, expiryMargin = 'PXAT', 0, 0
+local expiryOption, expiryBase, expiryMargin = 'PXAT', 0, -1 - now
 if now >= 0 then expiryOption, expiryBase, expiryMargin = 'PX', now, 86400000
 else
   local time = call('TIME')

@@ -43,7 +43,7 @@ local function writeItem(name, first, last)
     value = value .. packCell(band, a, b, c, d)
     if band.suffix then value = value .. band.suffix end
   end
-  if expiresAt <= now then call('DEL', name) else setValue(name, value, expiryMs(expiresAt)) end
+  if expiresAt + 1000 * expiryMargin <= now then call('DEL', name) else setValue(name, value, expiryMs(expiresAt)) end
 end
 
 -- Emits the denied band `i` and its bucket, which the caller caches, so that it can reject further requests without a call.

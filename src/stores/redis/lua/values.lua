@@ -258,7 +258,7 @@ local function writeKey(holder)
       if list and reserved.size(list) > 0 then parts[#parts + 1] = reserved.record(list, bucket.band) end
     end
   end
-  if expiresAt <= now then parts, hasLong = {}, false end
+  if expiresAt + 1000 * expiryMargin <= now then parts, hasLong = {}, false end
   local expiry, own = expiryMs(expiresAt), #parts
   for _, record in ipairs(holder.records) do
     if not record.isOwn and #parts < maxRecords and (not record.long or longLogs.isRecent(record.long)) then
