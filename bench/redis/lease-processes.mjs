@@ -47,8 +47,8 @@ async function takeTurn(server, { keyCount, limit, isLimited = false }, count, s
   const children = Array.from({ length: count }, () => startChild(program, [server.uri, settings]))
   try {
     await Promise.all(children.map((child) => child.heard()))
-    // Batches grow to the demand of a second.
-    await sleep(seconds * 4_000)
+    // All processes share the cores, so they take longer to warm up. Then batches grow to the demand of a second.
+    await sleep(seconds * 2_000 * (count + 2))
     for (const { tell } of children) tell('start')
     const startedAt = performance.now()
     const before = await workOf(server)

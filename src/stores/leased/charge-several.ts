@@ -30,7 +30,7 @@ export async function chargeSeveral(
   const busy = new Map<Charge, Demand>()
   const takes: Takes = charges.map((charge) => takeFor(lender, charge, now, { scarce, busy }))
   const rest = charges.filter((_, i) => takes[i] === undefined)
-  const reply = rest.length === 0 ? undefined : store.charge(rest, false)
+  const reply = rest.length === 0 ? undefined : lender.charge(rest, now)
   // After the charge, because this request has priority over future ones.
   for (const pool of scarce) lender.leaseAhead(pool, now)
   if (reply === undefined) {

@@ -6,12 +6,6 @@ export interface Demand {
   readonly countedFrom: number
 }
 
-export interface Threshold {
-  readonly minRequests: number
-  /** The time in which a key must make them. */
-  readonly horizonMs: number
-}
-
 /** Slots in which a key may be counted, so that a few busy keys with similar hashes do not displace each other. */
 const ways = 4
 /** A power of two. All slots together take 112 KiB. */
@@ -29,14 +23,14 @@ export class HotKeys {
   /** The time of the first counted request, in milliseconds. */
   readonly #countedFrom = new Float64Array(setCount * ways)
 
-  /** Counts a request. Returns the demand of the key if it made at least `minRequests` within the horizon. */
-  count(seed: number, key: string, now: number, { minRequests, horizonMs }: Threshold): Demand | undefined {
+  /** Counts a request. Returns the demand of the key if it made at least `minRequests` within `withinMs`. */
+  count(seed: number, key: string, now: number, minRequests: number, withinMs: number): Demand | undefined {
     const hash = hashOf(seed, key)
     const first = (hash & (setCount - 1)) * ways
     let smallest = first
     for (let slot = first; slot < first + ways; slot++) {
       const elapsed = now - (this.#countedFrom[slot] as number)
-      if (elapsed > horizonMs || elapsed < 0) this.#counts[slot] = 0
+      if (elapsed > withinMs || elapsed < 0) this.#counts[slot] = 0
       else if (this.#hashes[slot] === hash && this.#counts[slot] !== 0) {
         const requests = Math.min((this.#counts[slot] as number) + 1, maxCount)
         this.#counts[slot] = requests

@@ -2,7 +2,7 @@ import type { BucketStore, Charge, ChargeResult, LeasingStore, Settlement } from
 import { type Clock, systemClock } from '../../core/clock.js'
 import { decorateStore } from '../../core/decorate-store.js'
 import { checkRange } from '../../core/range.js'
-import { batchSize, countDemand, isWorthwhile, roomOf } from './batch.js'
+import { batchSize, countDemand, roomOf } from './batch.js'
 import { chargeSeveral } from './charge-several.js'
 import { Lender } from './lender.js'
 import { peekWithHeld } from './peek.js'
@@ -79,7 +79,7 @@ export function leased(store: LeasingStore, options: LeasedOptions = {}): Leased
     countDemand(pool, permits, now)
     // Before the first batch, which the next sweep leases.
     if (pool.batch === 0) return store.charge(charges, false)
-    if (pool.isLast || wanted <= needed || !isWorthwhile(pool, now)) return chargeStore(charges, pool)
+    if (pool.isLast || wanted <= needed || !lender.isWorthwhile(pool, now)) return chargeStore(charges, pool)
     const result = lender.waitForLease(pool, charges, permits)
     lender.lease(pool, needed, wanted, now)
     return result
@@ -94,7 +94,7 @@ export function leased(store: LeasingStore, options: LeasedOptions = {}): Leased
   /** Charges a key without a lease, and opens its pool if it has many requests. */
   const chargeUnleased = (charges: readonly Charge[], charge: Charge, now: number): Promise<ChargeResult> => {
     const demand = lender.count(charge, now)
-    const reply = store.charge(charges, false)
+    const reply = lender.charge(charges, now)
     if (demand !== undefined)
       reply.then(
         ({ granted, bands }) => {

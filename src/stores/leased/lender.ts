@@ -45,6 +45,9 @@ export class Lender {
   readonly #inFlight = new Set<Promise<void>>()
   #cancelSweep: (() => void) | undefined
   #closed = false
+  /** The time of a reply of the store, averaged over the last ones. */
+  #replyMs = 0
+  #isTiming = false
 
   constructor(store: LeasingStore, { clock, ...limits }: LenderOptions) {
     this.#store = store
@@ -55,7 +58,28 @@ export class Lender {
 
   /** Counts a request of a key without a pool. Returns the demand of the key if it should be leased. */
   count({ group, key, permits }: Charge, now: number): Demand | undefined {
-    return this.#closed ? undefined : this.pools.count(group, key, permits, now)
+    return this.#closed ? undefined : this.pools.count(group, key, permits, now, this.#replyMs)
+  }
+
+  /** Charges the store. Measures the time of its reply, one call at a time. */
+  charge(charges: readonly Charge[], now: number): Promise<ChargeResult> {
+    const reply = this.#store.charge(charges, false)
+    if (this.#isTiming) return reply
+    this.#isTiming = true
+    const replied = (): void => {
+      this.#isTiming = false
+      this.#replied(now)
+    }
+    reply.then(replied, replied)
+    return reply
+  }
+
+  #replied(sentAt: number): void {
+    this.#replyMs += (Math.max(0, this.#clock.now() - sentAt) - this.#replyMs) / 4
+  }
+
+  isWorthwhile(pool: Pool, now: number): boolean {
+    return isWorthwhile(pool, now, this.#replyMs)
   }
 
   /**
@@ -155,6 +179,7 @@ export class Lender {
     const now = this.#clock.now()
     const { requested } = pool
     pool.requested = 0
+    this.#replied(requestedAt)
     this.dropEnded(pool, now)
     pool.storeTick = result.now
     pool.repliedAt = now
@@ -207,7 +232,7 @@ export class Lender {
       else if (!isFresh(pool, soon)) giveBack(pool, settlements, soon)
       if (now - pool.usedAt >= idleMs) this.#end(pool, settlements)
       else if (!isRunningLow(pool)) continue
-      else if (!pool.isLast && isWorthwhile(pool, now)) renewals.push(pool)
+      else if (!pool.isLast && this.isWorthwhile(pool, now)) renewals.push(pool)
       else if (!pool.isLast || pool.left === 0) this.#end(pool, settlements)
     }
     this.settle(settlements)

@@ -1,14 +1,18 @@
 import type { BucketGroup } from '../../core/bucket-store.js'
 import { ticksPerMs } from '../../core/clock.js'
 import { isLongKey, ownText } from '../../core/keys/bounded-key.js'
-import { batchMs } from './batch.js'
-import { type Demand, HotKeys, seedOf, type Threshold } from './hot-keys.js'
+import { longestLeaseMs, measuredMs } from './batch.js'
+import { type Demand, HotKeys, seedOf } from './hot-keys.js'
 import { newPool, type Pool } from './pool.js'
 
 /** The terms of leases, the same for all keys of a rule. */
-export interface LeaseTerms extends Threshold {
+export interface LeaseTerms {
   /** Maximum number of permits that may be held per bucket. */
   readonly maxPermits: number
+  /** Number of requests from which a key is leased. */
+  readonly minRequests: number
+  /** The longest time that a lease lasts: no longer than the shortest fixed window. */
+  readonly longestMs: number
   /** True if all bands are fixed windows. Their leases end with the window, so that spent and ended permits need no settlement. */
   readonly areWindows: boolean
 }
@@ -51,12 +55,12 @@ export class LeasePools {
    * Counts a request of a key without a pool. Returns the demand of the key if it should be leased. Long keys are never leased:
    * a pool keeps the whole key, and only the number of pools is bounded.
    */
-  count(group: BucketGroup, key: string, permits: number, now: number): Demand | undefined {
+  count(group: BucketGroup, key: string, permits: number, now: number, replyMs: number): Demand | undefined {
     const { terms, seed } = this.#of(group)
     const isLeasable = permits * terms.minRequests <= terms.maxPermits && this.#pools.size < this.#limits.maxPools
     if (!isLeasable || isLongKey(key)) return undefined
     this.#hotKeys ??= new HotKeys()
-    return this.#hotKeys.count(seed, key, now, terms)
+    return this.#hotKeys.count(seed, key, now, terms.minRequests, measuredMs(terms, replyMs))
   }
 
   /** Returns the pool of a key, and creates it on first use. */
@@ -99,11 +103,11 @@ export class LeasePools {
 
 function termsOf({ bands }: BucketGroup, { leaseShare, minRequests }: PoolLimits): LeaseTerms {
   let smallest = Number.POSITIVE_INFINITY
-  let horizonMs = batchMs
+  let longestMs = longestLeaseMs
   for (const { capacity, algorithm, windowTicks } of bands) {
     smallest = Math.min(smallest, capacity)
-    if (algorithm === 'FIXED_WINDOW') horizonMs = Math.min(horizonMs, windowTicks / ticksPerMs)
+    if (algorithm === 'FIXED_WINDOW') longestMs = Math.min(longestMs, windowTicks / ticksPerMs)
   }
   const areWindows = bands.every(({ algorithm }) => algorithm === 'FIXED_WINDOW')
-  return { maxPermits: Math.floor(smallest * leaseShare), horizonMs, minRequests, areWindows }
+  return { maxPermits: Math.floor(smallest * leaseShare), minRequests, longestMs, areWindows }
 }

@@ -144,6 +144,21 @@ describe('a busy key', () => {
   })
 })
 
+describe('a busy key whose callers wait for slow replies', () => {
+  it('is leased at 16 requests per second, because callers that wait make no requests', async () => {
+    const { all, clock } = processes(1)
+    const [{ store, quiet, batches }] = all as [(typeof all)[0]]
+    for (let round = 0; round < 10; round++) {
+      const replies = Array.from({ length: 5 }, () => store.charge([demandOf(wide)], false))
+      // The replies of Redis arrive after this time.
+      clock.advance(300)
+      await Promise.all(replies)
+      await quiet()
+    }
+    expect(batches.length).toBeGreaterThan(0)
+  })
+})
+
 describe('a key at its limit', () => {
   const limited = groupOf([bandOf({ capacity: 1_000, windowTicks: second })])
 
