@@ -140,12 +140,18 @@ export function ruleSetRoutes(parts: ApiParts): Route[] {
       query: object({}, pageParameters),
       responses: { 200: { description: 'A page of changes.', schema: historySchema } },
       async handle({ params: { id = '' }, query: { limit = defaultLimit, cursor } }) {
-        const page = await requireRuleStore(parts).history(id, { limit, cursor })
+        const store = requireRuleStore(parts)
+        const page = await store.history(id, { limit, cursor })
+        if (page.items.length === 0 && !(await isKnown(store, id))) throw unknownSet(id)
         return longJson({ changes: page.items, cursor: page.cursor })
       },
     }),
   ]
 }
+
+/** True if the rule set exists or has a history, which deleted rule sets keep. */
+const isKnown = async (store: RuleStore, id: string): Promise<boolean> =>
+  (await store.getRuleSet(id)) !== undefined || (await store.history(id, { limit: 1 })).items.length > 0
 
 export const pathOfSet = (id: string): string => `/api/rule-sets/${encodeURIComponent(id)}`
 

@@ -65,6 +65,16 @@ describe('rule sets', () => {
     const older = await ask('GET', `${set}/history?cursor=${body.cursor}`)
     expect(older.body).toMatchObject({ changes: [{ action: 'PUT_SET' }], cursor: null })
   })
+
+  it('have no history if they never existed: 404. Deleted ones keep theirs', async () => {
+    const { ask } = await shop()
+    expect(await ask('GET', '/api/rule-sets/nothing/history')).toMatchObject({
+      status: 404,
+      body: { detail: 'Rule set "nothing" does not exist.' },
+    })
+    await ask('DELETE', set)
+    expect((await ask('GET', `${set}/history?limit=1`)).body.changes).toMatchObject([{ action: 'DELETE_SET' }])
+  })
 })
 
 describe('rules', () => {
