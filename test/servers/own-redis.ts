@@ -1,3 +1,4 @@
+import { Redis } from 'ioredis'
 import { afterAll } from 'vitest'
 import { type RedisServer, startRedis } from './redis-server.js'
 
@@ -9,4 +10,11 @@ export async function ownRedis(): Promise<RedisServer> {
   const server = await startRedis()
   afterAll(() => server.stop())
   return server
+}
+
+/** A client for one test file, disconnected after its tests. */
+export function clientOf({ uri }: RedisServer): Redis {
+  const client = new Redis(uri)
+  afterAll(() => client.disconnect())
+  return client
 }

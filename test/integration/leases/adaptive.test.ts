@@ -1,6 +1,5 @@
 /** A key is leased only when that saves calls: operations are counted, not timed. */
-import { Redis } from 'ioredis'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { BucketGroup, Leasing } from '../../../src/core/bucket-store.js'
 import { connectionOf } from '../../../src/redis/client/connection-of.js'
 import { type LeasedOptions, leased } from '../../../src/stores/leased/leased.js'
@@ -10,20 +9,12 @@ import { resilient } from '../../../src/stores/resilient/resilient.js'
 import { second, startMs } from '../../../src/testing/fixtures.js'
 import { manualClock } from '../../../src/testing/manual-clock.js'
 import { countCalls } from '../../fixtures/command-counts.js'
-import { type RedisServer, startRedis } from '../../servers/redis-server.js'
+import { clientOf, ownRedis } from '../../servers/own-redis.js'
 import { freshPrefix } from '../../servers/shared-redis.js'
 import { bandOf, countOf, demandOf, groupOf, watched } from './test-leases.js'
 
-let server: RedisServer
-let client: Redis
-beforeAll(async () => {
-  server = await startRedis()
-  client = new Redis(server.uri)
-})
-afterAll(async () => {
-  client.disconnect()
-  await server.stop()
-})
+const server = await ownRedis()
+const client = clientOf(server)
 
 /** Processes that share the buckets of a rule, each with its own leases. */
 function processes(count: number, options: LeasedOptions = {}) {

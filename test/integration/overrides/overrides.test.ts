@@ -1,6 +1,5 @@
 /** Overrides through a gate, in memory and in Redis: decisions, and when processes see a change. */
-import { Redis } from 'ioredis'
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it } from 'vitest'
 import type { BucketStore } from '../../../src/core/bucket-store.js'
 import { seededRandom } from '../../../src/core/seeded-random.js'
 import { createFluxGate } from '../../../src/gate/create-flux-gate.js'
@@ -10,19 +9,12 @@ import { memoryStore } from '../../../src/stores/memory/memory-store.js'
 import { redisStore } from '../../../src/stores/redis/redis-store.js'
 import { countCalls } from '../../fixtures/command-counts.js'
 import { randomSeed } from '../../fixtures/random-seed.js'
-import { type RedisServer, startRedis } from '../../servers/redis-server.js'
+import { clientOf, ownRedis } from '../../servers/own-redis.js'
+import { startRedis } from '../../servers/redis-server.js'
 import { freshPrefix } from '../../servers/shared-redis.js'
 
-let server: RedisServer
-let client: Redis
-beforeAll(async () => {
-  server = await startRedis()
-  client = new Redis(server.uri)
-})
-afterAll(async () => {
-  client.disconnect()
-  await server.stop()
-})
+const server = await ownRedis()
+const client = clientOf(server)
 const opened: FluxGate[] = []
 afterEach(async () => {
   await Promise.all(opened.splice(0).map((gate) => gate.close()))

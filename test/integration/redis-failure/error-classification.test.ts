@@ -1,7 +1,6 @@
 /** Which errors count as Redis failures, their scope, and their cost while they last. */
 import { createHook } from 'node:async_hooks'
-import { Redis } from 'ioredis'
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import type { Decision } from '../../../src/core/decision.js'
 import { createFluxGate } from '../../../src/gate/create-flux-gate.js'
 import type { FluxGate } from '../../../src/gate/flux-gate.js'
@@ -14,7 +13,8 @@ import { manualClock } from '../../../src/testing/manual-clock.js'
 import { eventually } from '../../fixtures/eventually.js'
 import { startLoad } from '../../fixtures/load/load.js'
 import { stopAfterTest } from '../../fixtures/stop-after-test.js'
-import { type RedisServer, startRedis } from '../../servers/redis-server.js'
+import { clientOf, ownRedis } from '../../servers/own-redis.js'
+import { startRedis } from '../../servers/redis-server.js'
 import { freshPrefix } from '../../servers/shared-redis.js'
 import { startProxy } from '../../servers/tcp-proxy.js'
 
@@ -33,17 +33,9 @@ function eventsOf(gate: FluxGate): string[] {
   return events
 }
 
-describe('not a Redis failure', () => {
-  let server: RedisServer
-  let client: Redis
-  beforeAll(async () => {
-    server = await startRedis()
-    client = new Redis(server.uri)
-  })
-  afterAll(async () => {
-    client.disconnect()
-    await server.stop()
-  })
+describe('not a Redis failure', async () => {
+  const server = await ownRedis()
+  const client = clientOf(server)
 
   it.each([
     ['a bucket of a few numbers', 'TOKEN_BUCKET', (key: string) => client.set(key, 'not mine')],

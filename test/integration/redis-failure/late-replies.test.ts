@@ -1,11 +1,10 @@
 /** Replies after their deadline: they admit no request, and their charges are refunded. */
-import { Redis } from 'ioredis'
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { createFluxGate } from '../../../src/gate/create-flux-gate.js'
 import { createLimiter, type LimiterOptions } from '../../../src/gate/limiter/create-limiter.js'
 import { redisStore } from '../../../src/stores/redis/redis-store.js'
 import { eventually } from '../../fixtures/eventually.js'
-import { type RedisServer, startRedis } from '../../servers/redis-server.js'
+import { clientOf, ownRedis } from '../../servers/own-redis.js'
 import { freshPrefix } from '../../servers/shared-redis.js'
 
 const timeoutMs = 200
@@ -30,17 +29,9 @@ const kinds: readonly (readonly [name: string, rule: LimiterOptions])[] = [
   ],
 ]
 
-describe('a server that hangs and resumes', () => {
-  let server: RedisServer
-  let client: Redis
-  beforeAll(async () => {
-    server = await startRedis()
-    client = new Redis(server.uri)
-  })
-  afterAll(async () => {
-    client.disconnect()
-    await server.stop()
-  })
+describe('a server that hangs and resumes', async () => {
+  const server = await ownRedis()
+  const client = clientOf(server)
 
   /** Two limiters on the same buckets: one with a short timeout and one that waits for replies. */
   const open = (rule: LimiterOptions) => {

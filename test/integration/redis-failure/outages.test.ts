@@ -1,7 +1,10 @@
-/** However Redis fails, callers get the same decisions, the same events are emitted, and recovery is automatic. */
+/**
+ * However Redis fails, callers get the same decisions, the same events are emitted, and recovery is automatic. Every test has a
+ * server of its own and mostly waits for deadlines, so several run at the same time.
+ */
 import { Redis } from 'ioredis'
 import { createClient } from 'redis'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it, type TestContext } from 'vitest'
 import type { BucketStore } from '../../../src/core/bucket-store.js'
 import type { OnStoreFailure } from '../../../src/core/rule.js'
 import { createFluxGate } from '../../../src/gate/create-flux-gate.js'
@@ -21,7 +24,7 @@ interface Scene {
   readonly proxy: TcpProxy
 }
 
-interface Trouble {
+interface Outage {
   readonly name: string
   readonly options?: RedisOptions
   /** The cause that health reports. */
@@ -34,10 +37,11 @@ interface Trouble {
   readonly isSilent?: boolean
 }
 
-/** For those who wait for nothing; and for those to whom an error comes as soon as there is one. */
-const hastyMs = 800
-const patientMs = 10_000
-const tooLate = /did not reply within \d+ ms/
+/** The timeout for outages in which no call is answered. */
+const silentTimeoutMs = 800
+/** The timeout for outages in which every call fails immediately, so it never passes. */
+const errorTimeoutMs = 10_000
+const timedOut = /did not reply within \d+ ms/
 
 interface Mode {
   readonly name: string
@@ -55,12 +59,12 @@ const modes: readonly Mode[] = [
   {
     name: 'long deadlines',
     mayTimeOut: false,
-    resilience: (isSilent) => ({ timeoutMs: isSilent ? hastyMs : patientMs, openMs: 300 }),
+    resilience: (isSilent) => ({ timeoutMs: isSilent ? silentTimeoutMs : errorTimeoutMs, openMs: 300 }),
   },
   { name: 'the default options', mayTimeOut: true, resilience: () => ({}) },
 ]
 
-const outages: readonly Trouble[] = [
+const outages: readonly Outage[] = [
   {
     name: 'refuses connections',
     cause: /not connected to Redis at 127.0.0.1:.* \(connect ECONNREFUSED/,
@@ -129,7 +133,7 @@ const outages: readonly Trouble[] = [
     },
   },
   {
-    name: 'wants a password all of a sudden',
+    name: 'requires a password that was not needed before',
     cause: /NOAUTH.*Set the password/,
     async begin({ server }) {
       const administrator = await openConnection(server.address)
@@ -152,8 +156,8 @@ interface Client {
   readonly name: string
   /** Queues calls while disconnected, so only the deadline is visible. */
   readonly keepsCalls: boolean
-  /** Where the gate is to count; the client of a caller is left as its library makes it. */
-  store(uri: string, resilience: Resilience): string | BucketStore | Promise<BucketStore>
+  /** The store of the gate. A client of the caller has the defaults of its library. */
+  store(uri: string, resilience: Resilience, context: TestContext): string | BucketStore | Promise<BucketStore>
 }
 
 const clients: readonly Client[] = [
@@ -161,7 +165,7 @@ const clients: readonly Client[] = [
   {
     name: 'a client of ioredis',
     keepsCalls: true,
-    store(uri, resilience) {
+    store(uri, resilience, { onTestFinished }) {
       // Otherwise it would trust the loading time that the server reports, and wait for ten seconds.
       const client = new Redis(uri, { maxLoadingRetryTime: 100 })
       client.on('error', () => {})
@@ -172,7 +176,7 @@ const clients: readonly Client[] = [
   {
     name: 'a client of node-redis',
     keepsCalls: true,
-    async store(uri, resilience) {
+    async store(uri, resilience, { onTestFinished }) {
       const client = createClient({ url: uri })
       client.on('error', () => {})
       await client.connect()
@@ -182,13 +186,18 @@ const clients: readonly Client[] = [
   },
 ]
 
-async function openGate({ port }: TcpProxy, client: Client, resilience: Resilience): Promise<FluxGate> {
+async function openGate(
+  { port }: TcpProxy,
+  client: Client,
+  resilience: Resilience,
+  context: TestContext,
+): Promise<FluxGate> {
   const gate = await createFluxGate({
     rules: (['LOCAL', 'ALLOW', 'DENY'] as const).map(ruleSet),
-    store: await client.store(`redis://127.0.0.1:${port}`, resilience),
+    store: await client.store(`redis://127.0.0.1:${port}`, resilience, context),
     resilience,
   })
-  onTestFinished(() => gate.close())
+  context.onTestFinished(() => gate.close())
   return gate
 }
 
@@ -205,14 +214,14 @@ const ways = modes.flatMap((mode) =>
   clients.map((client) => ({ mode, client, name: `${client.name} with ${mode.name}` })),
 )
 
-describe.each(ways)('through $name, Redis that', ({ mode, client }) => {
-  it.each(client.keepsCalls ? outages.filter(({ isWithoutClient }) => !isWithoutClient) : outages)(
+describe.each(ways)('through $name, Redis that', { concurrent: true }, ({ mode, client }) => {
+  it.for(client.keepsCalls ? outages.filter(({ isWithoutClient }) => !isWithoutClient) : outages)(
     '$name: rules follow their failure policy, each event is emitted once, and recovery is automatic',
-    async (scenario) => {
-      const server = await stopAfterTest(startRedis(scenario.options))
-      const proxy = await stopAfterTest(startProxy(server.port))
+    async (scenario, context) => {
+      const server = await stopAfterTest(startRedis(scenario.options), context)
+      const proxy = await stopAfterTest(startProxy(server.port), context)
       const isSilent = scenario.isSilent || client.keepsCalls || mode.mayTimeOut
-      const gate = await openGate(proxy, client, mode.resilience(isSilent))
+      const gate = await openGate(proxy, client, mode.resilience(isSilent), context)
       const events: string[] = []
       gate.on('degraded', () => events.push('degraded'))
       gate.on('recovered', () => events.push('recovered'))
@@ -226,7 +235,7 @@ describe.each(ways)('through $name, Redis that', ({ mode, client }) => {
       expect(await gate.check({}, { ruleSetId: 'ALLOW', permits: 5 })).toMatchObject({ degraded: false, remaining: 5 })
 
       const end = await scenario.begin({ server, proxy })
-      const begunAt = Date.now()
+      const startedAt = Date.now()
       const [local, allow, deny] = await Promise.all([ask(gate, 'LOCAL'), ask(gate, 'ALLOW'), ask(gate, 'DENY')])
       expect(local).toMatchObject({ allowed: true, reason: 'ALLOWED', degraded: true, limit: 10, remaining: 9 })
       expect(allow).toMatchObject({ allowed: true, reason: 'STORE_FAILURE', degraded: true, remaining: -1 })
@@ -237,12 +246,12 @@ describe.each(ways)('through $name, Redis that', ({ mode, client }) => {
 
       const { status, store } = await gate.health()
       expect({ status, store: store.status }).toEqual({ status: 'DEGRADED', store: 'DOWN' })
-      // Two clocks are compared; one has been running since the process started.
-      expect(store.sinceAt).toBeGreaterThan(begunAt - 1_000)
+      // `sinceAt` is measured with a monotonic clock, which may differ from the system clock.
+      expect(store.sinceAt).toBeGreaterThan(startedAt - 1_000)
       const known = await eventually('the cause is known', async () => {
         await ask(gate, 'DENY')
         const { store } = await gate.health()
-        const causes = client.keepsCalls ? [scenario.cause, tooLate] : [scenario.cause]
+        const causes = client.keepsCalls ? [scenario.cause, timedOut] : [scenario.cause]
         return causes.some((cause) => cause.test(store.error ?? '')) && store
       })
       expect(known).toMatchObject({ status: 'DOWN', sinceAt: store.sinceAt })

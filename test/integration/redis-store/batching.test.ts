@@ -1,6 +1,6 @@
 /** Decisions of one turn are sent in one call, with the same results as one by one. */
 import { Redis } from 'ioredis'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { type BucketStore, type Charge, copyResult } from '../../../src/core/bucket-store.js'
 import { seededRandom } from '../../../src/core/seeded-random.js'
 import { connectionOf } from '../../../src/redis/client/connection-of.js'
@@ -13,19 +13,12 @@ import { randomBand, randomCharges, randomPause } from '../../../src/testing/ran
 import { commandCounts, countCalls } from '../../fixtures/command-counts.js'
 import { randomSeed } from '../../fixtures/random-seed.js'
 import { redisKeyOf } from '../../fixtures/redis-key-of.js'
-import { type RedisServer, startRedis } from '../../servers/redis-server.js'
+import { clientOf, ownRedis } from '../../servers/own-redis.js'
+import { startRedis } from '../../servers/redis-server.js'
 import { freshPrefix } from '../../servers/shared-redis.js'
 
-let server: RedisServer
-let client: Redis
-beforeAll(async () => {
-  server = await startRedis()
-  client = new Redis(server.uri)
-})
-afterAll(async () => {
-  client.disconnect()
-  await server.stop()
-})
+const server = await ownRedis()
+const client = clientOf(server)
 
 const open = (options: RedisStoreOptions = {}) =>
   redisStore(client, { prefix: freshPrefix(), clock: manualClock(startMs), timeoutMs: 20_000, ...options })

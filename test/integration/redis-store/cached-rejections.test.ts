@@ -1,6 +1,5 @@
 /** Cached rejections: known rejections need no call, and no request is rejected that Redis would have allowed. */
-import { Redis } from 'ioredis'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { type BucketStore, type Charge, copyResult } from '../../../src/core/bucket-store.js'
 import { algorithmNames, type Band } from '../../../src/core/rule.js'
 import { seededRandom } from '../../../src/core/seeded-random.js'
@@ -10,21 +9,13 @@ import { manualClock } from '../../../src/testing/manual-clock.js'
 import { randomBand, randomCharges, randomPause } from '../../../src/testing/random-charges.js'
 import { countCalls } from '../../fixtures/command-counts.js'
 import { randomSeed } from '../../fixtures/random-seed.js'
-import { type RedisServer, startRedis } from '../../servers/redis-server.js'
+import { clientOf, ownRedis } from '../../servers/own-redis.js'
 import { freshPrefix } from '../../servers/shared-redis.js'
 
 const rateAlgorithms = algorithmNames.filter((name) => name !== 'CONCURRENCY')
 
-let server: RedisServer
-let client: Redis
-beforeAll(async () => {
-  server = await startRedis()
-  client = new Redis(server.uri)
-})
-afterAll(async () => {
-  client.disconnect()
-  await server.stop()
-})
+const server = await ownRedis()
+const client = clientOf(server)
 
 /** Stores of several processes, on the same keys and clock. */
 function processes(count: number, options: RedisStoreOptions = {}) {

@@ -1,7 +1,6 @@
 /** All bands of a rule and an identity share one small value. */
 import { createHash } from 'node:crypto'
-import { Redis } from 'ioredis'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { type BucketGroup, type BucketStore, copyResult } from '../../../src/core/bucket-store.js'
 import { refundsOf } from '../../../src/core/decision/rate-limiter.js'
 import { algorithmNames, type Band } from '../../../src/core/rule.js'
@@ -14,21 +13,13 @@ import { manualClock } from '../../../src/testing/manual-clock.js'
 import { referenceStore } from '../../../src/testing/models/reference-store.js'
 import { randomSeed } from '../../fixtures/random-seed.js'
 import { redisKeyOf } from '../../fixtures/redis-key-of.js'
-import { type RedisServer, startRedis } from '../../servers/redis-server.js'
+import { clientOf, ownRedis } from '../../servers/own-redis.js'
 import { freshPrefix } from '../../servers/shared-redis.js'
 
 const rateAlgorithms = algorithmNames.filter((name) => name !== 'CONCURRENCY')
 
-let server: RedisServer
-let client: Redis
-beforeAll(async () => {
-  server = await startRedis()
-  client = new Redis(server.uri)
-})
-afterAll(async () => {
-  client.disconnect()
-  await server.stop()
-})
+const server = await ownRedis()
+const client = clientOf(server)
 
 const hour = 3_600 * second
 const kinds: [Band['algorithm'], Band['refill']][] = [

@@ -1,6 +1,5 @@
 /** Reservations in Redis through gates: between processes, with overrides, after crashes and while Redis fails. */
-import { Redis } from 'ioredis'
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import type { Clock } from '../../../src/core/clock.js'
 import { createFluxGate } from '../../../src/gate/create-flux-gate.js'
 import type { FluxGate } from '../../../src/gate/flux-gate.js'
@@ -9,19 +8,11 @@ import { memoryStore } from '../../../src/stores/memory/memory-store.js'
 import { redisStore } from '../../../src/stores/redis/redis-store.js'
 import { manualClock } from '../../../src/testing/manual-clock.js'
 import { eventually } from '../../fixtures/eventually.js'
-import { type RedisServer, startRedis } from '../../servers/redis-server.js'
+import { clientOf, ownRedis } from '../../servers/own-redis.js'
 import { freshPrefix } from '../../servers/shared-redis.js'
 
-let server: RedisServer
-let client: Redis
-beforeAll(async () => {
-  server = await startRedis()
-  client = new Redis(server.uri)
-})
-afterAll(async () => {
-  client.disconnect()
-  await server.stop()
-})
+const server = await ownRedis()
+const client = clientOf(server)
 
 const limit = (id: string, capacity: number, fields: object = {}) => ({
   ...{ id, limitScope: 'API_KEY' as const, overrides: true, bands: [{ capacity, window: '1d' }] },
