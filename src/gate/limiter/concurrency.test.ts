@@ -85,6 +85,30 @@ describe('a limiter of requests in progress', () => {
     expect((await limiter.peek('a')).allowed).toBe(true)
   })
 
+  it('runs a function after the delay of its decision, in the slot that it has taken', async () => {
+    const clock = manualClock(1_800_000_000_000)
+    const bands = [
+      { algorithm: 'CONCURRENCY', capacity: 2, maxHold: '60s' },
+      { algorithm: 'LEAKY_BUCKET', capacity: 5, window: '5s' },
+    ]
+    const { run, peek, close } = createLimiter({ bands, clock } as LimiterOptions)
+    const ranAt: number[] = []
+    const runs = [1, 2].map(() => run('a', () => ranAt.push(clock.now() - 1_800_000_000_000)))
+    await expect.poll(() => ranAt).toEqual([0])
+    await expect.poll(async () => (await peek('a', 2)).allowed).toBe(false)
+    clock.advance(999)
+    await new Promise((resolve) => setImmediate(resolve))
+    expect(ranAt).toEqual([0])
+    clock.advance(1)
+    expect((await Promise.all(runs)).every(({ ran }) => ran)).toBe(true)
+    expect(ranAt).toEqual([0, 1_000])
+    const waiting = run('a', () => 'done')
+    const closed = expect(waiting).rejects.toMatchObject({ code: 'FLUXGATE_CLOSED' })
+    await expect(run('a', 5 as never)).rejects.toThrow('fn must be a function; received 5.')
+    await close()
+    await closed
+  })
+
   it('admits waiting requests in order when slots are released', async () => {
     const { limiter } = limiterOf({ capacity: 1, onLimitExceed: 'WAIT_FOR_REFILL' })
     const first = await limiter.acquire('a')

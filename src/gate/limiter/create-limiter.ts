@@ -22,6 +22,7 @@ import { StoreFailurePolicy } from '../../handlers/store-failure-policy.js'
 import type { SingleRuleInput } from '../../rules/schema/input.js'
 import { parseRule } from '../../rules/schema/parse-rules.js'
 import { memoryStore } from '../../stores/memory/memory-store.js'
+import { describeValue } from '../../validation/issues.js'
 import type { Kind } from '../../validation/kind.js'
 import { abortSignal, anyValue } from '../../validation/kinds.js'
 import { checkArgument } from '../../validation/options.js'
@@ -96,7 +97,7 @@ export interface Limiter {
   acquire(key: string, permits?: number): Promise<Acquired>
   /**
    * Calls `fn` while a slot is held, and releases it afterwards, even if `fn` fails. Resolves to the decision, and to the result
-   * of `fn` if the decision is allowed. With WAIT_FOR_REFILL, waits for a slot.
+   * of `fn` if the decision is allowed. Waits for the delay of the decision first, and with WAIT_FOR_REFILL for a slot.
    */
   run<T>(key: string, fn: (decision: Decision) => T | Promise<T>): Promise<RunResult<T>>
   /** Frees the slots of a decision with a `holdId`. Resolves to false if they have expired or were released before. */
@@ -235,6 +236,31 @@ export function createLimiter(options: LimiterOptions): Limiter {
   // A synchronous call cannot wait for a slot.
   const syncOptions = { waitForSlot: false }
 
+  /** Decides. `left` resolves to the time at which a delayed request is released, or to undefined if it was not delayed. */
+  const enter = async (
+    charge: Charge,
+    signal?: AbortSignal,
+  ): Promise<{ readonly decision: Decision; readonly left: Promise<number> | undefined }> => {
+    let left: Promise<number> | undefined
+    let leave: ((how: Departure) => void) | undefined
+    const decision = await limiter.decide(ruleSetId, [charge], {
+      signal,
+      onLeave: (how) => leave?.(how),
+      onEnter: () => {
+        left = new Promise((resolve, reject) => {
+          leave = (how) => {
+            if (how === 'ABORTED') reject(signal?.reason)
+            else if (how === 'CLOSED') reject(closedWhileWaiting())
+            // The time of release, not the later time at which the caller's promise resolves.
+            else resolve(ticks(clock))
+          }
+        })
+        left.catch(() => {})
+      },
+    })
+    return { decision, left }
+  }
+
   const openBuckets = async (): Promise<void> => {
     if (closed) throw limiterClosed()
     if (!buckets.isOpen) await buckets.open()
@@ -287,38 +313,24 @@ export function createLimiter(options: LimiterOptions): Limiter {
         policy: 'WAIT_FOR_REFILL',
       }
       const startedAt = ticks(clock)
-      // `at` is the time of release, not the later time at which the caller's promise resolves.
-      let leave: ((departure: { readonly how: Departure; readonly at: number }) => void) | undefined
-      let left: Promise<{ readonly how: Departure; readonly at: number }> | undefined
-      const decision = await limiter.decide(ruleSetId, [charge], {
-        signal,
-        onLeave: (how) => leave?.({ how, at: ticks(clock) }),
-        onEnter: () => {
-          left = new Promise((resolve) => {
-            leave = resolve
-          })
-        },
-      })
-      // Awaited for calls that were not held too: otherwise they would overtake calls that were released just before them.
-      const departure = await left
-      if (departure === undefined) {
-        if (!takesHolds || !decision.allowed) return decision
-        return { ...decision, delayMs: Math.max(0, ticks(clock) - startedAt) / ticksPerMs }
-      }
-      const { how, at } = departure
-      if (how === 'ABORTED') throw signal?.reason
-      if (how === 'CLOSED')
-        throw new FluxGateError('FLUXGATE_CLOSED', 'The limiter was closed while this call was waiting.')
-      return { ...decision, delayMs: Math.max(0, at - startedAt) / ticksPerMs }
+      const { decision, left } = await enter(charge, signal)
+      const releasedAt = await left
+      if (releasedAt === undefined && (!takesHolds || !decision.allowed)) return decision
+      return { ...decision, delayMs: Math.max(0, (releasedAt ?? ticks(clock)) - startedAt) / ticksPerMs }
     },
     async acquire(key, permits = 1) {
       if (!buckets.isOpen) await buckets.open()
       return keepHold(holding, await limiter.decide(ruleSetId, [chargeOf(key, permits)]))
     },
     async run(key, fn) {
-      const { decision, release } = await this.acquire(key)
+      if (typeof fn !== 'function') throw notCallable(fn)
+      if (!buckets.isOpen) await buckets.open()
+      const { decision, left } = await enter(chargeOf(key, 1))
+      // Keeps its slot during the delay.
+      const { release } = keepHold(holding, decision)
       if (!decision.allowed) return { decision, ran: false }
       try {
+        await left
         return { decision, ran: true, result: await fn(decision) }
       } finally {
         // A hold that could not be released expires.
@@ -375,6 +387,12 @@ const notForBans = (): FluxGateError =>
     'FLUXGATE_ARGUMENT_INVALID',
     'options of consume() must not have partial if the rule has a ban. Remove one of them.',
   )
+
+const notCallable = (fn: unknown): FluxGateError =>
+  new FluxGateError('FLUXGATE_ARGUMENT_INVALID', `fn must be a function; received ${describeValue(fn)}.`)
+
+const closedWhileWaiting = (): FluxGateError =>
+  new FluxGateError('FLUXGATE_CLOSED', 'The limiter was closed while this call was waiting.')
 
 const limiterClosed = (): FluxGateError =>
   new FluxGateError('FLUXGATE_CLOSED', 'The limiter is closed. Create a new one.')

@@ -53,6 +53,9 @@ const attributes: Kind<Readonly<Record<string, unknown>>> = {
 
 const amount = wholeNumber(0, maxCapacity)
 
+const isCosts = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  isObject(value) && Object.keys(value).length <= 16
+
 const costs: Kind<Costs> = {
   allowed: `an object of at most 16 costs, each ${amount.allowed}`,
   schema: {
@@ -62,10 +65,13 @@ const costs: Kind<Costs> = {
     description: 'Further costs by name, such as `{"tokens":1200}`, for rules with `cost`. `requests` means `permits`.',
   },
   parse(value) {
-    if (!isObject(value)) return undefined
-    const amounts = Object.values(value)
-    const isValid = amounts.length <= 16 && amounts.every((one) => amount.parse(one) !== undefined)
+    const isValid = isCosts(value) && Object.values(value).every((one) => amount.parse(one) !== undefined)
     return isValid ? (value as Costs) : undefined
+  },
+  read(value, path, issues) {
+    if (!isCosts(value)) issues.add(path, wrongValue(value, costs.allowed))
+    else for (const name in value) readValue(amount, value[name], placeOf(path, name), issues)
+    return value as Costs
   },
 }
 

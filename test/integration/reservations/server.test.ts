@@ -42,6 +42,10 @@ it('are made, settled and canceled over REST', async () => {
     status: 400,
     body: { code: 'FLUXGATE_COST_UNKNOWN' },
   })
+  expect(await post('settle', { id: 'job 7', costs: { tokens: -1, requests: 1 } })).toMatchObject({
+    status: 400,
+    body: { errors: [{ path: 'costs.tokens', message: 'must be a whole number from 0 to 1000000000; received -1' }] },
+  })
   const settled = await post('settle', { id: 'job 7', costs: { tokens: 300 } })
   expect(settled).toMatchObject({ status: 200, body: { id: 'job 7', status: 'SETTLED' } })
   expect(await post('cancel', { id: 'job 7' })).toEqual(settled)
