@@ -34,6 +34,7 @@
  * @property {number} watchSeconds duration of the measurements of decisions without Redis
  * @property {number} memoryKeys
  * @property {number} onceKeys keys that are requested exactly once
+ * @property {readonly number[]} leaseProcesses numbers of processes that lease permits of the same keys
  */
 
 /** @type {Effort} */
@@ -43,7 +44,16 @@ export const full = {
   warmUps: 4,
   rounds: 5,
   memoryKeys: 1_000_000,
-  redis: { keys: 10_000, seconds: 0.4, warmUps: 2, rounds: 3, watchSeconds: 1, memoryKeys: 100_000, onceKeys: 100_000 },
+  redis: {
+    keys: 10_000,
+    seconds: 0.4,
+    warmUps: 2,
+    rounds: 3,
+    watchSeconds: 1,
+    memoryKeys: 100_000,
+    onceKeys: 100_000,
+    leaseProcesses: [1, 2, 4, 8],
+  },
   http: { seconds: 0.7, warmUps: 3, rounds: 3 },
   bulkRecords: 1_000_000,
   bulkRounds: 1,
@@ -62,7 +72,16 @@ export const quick = {
   warmUps: 1,
   rounds: 2,
   memoryKeys: 20_000,
-  redis: { keys: 500, seconds: 0.05, warmUps: 0, rounds: 2, watchSeconds: 0.2, memoryKeys: 2_000, onceKeys: 2_000 },
+  redis: {
+    keys: 500,
+    seconds: 0.05,
+    warmUps: 0,
+    rounds: 2,
+    watchSeconds: 0.2,
+    memoryKeys: 2_000,
+    onceKeys: 2_000,
+    leaseProcesses: [1, 2],
+  },
   http: { seconds: 0.05, warmUps: 0, rounds: 2 },
   bulkRecords: 10_000,
   bulkRounds: 1,

@@ -59,7 +59,7 @@ describe('npm run bench', () => {
     const targets = [...stdout.matchAll(/^\| (.+) \| +(?:met|not met) \|$/gm)].filter(
       ([, line]) => !line?.includes('envoy'),
     )
-    expect(targets).toHaveLength(69)
+    expect(targets).toHaveLength(65)
     expect(readResults()).toBe(before)
   }, 900_000)
 

@@ -14,7 +14,6 @@ import { workOf } from './server.mjs'
  */
 
 const program = new URL('lease-child.mjs', import.meta.url)
-const processCounts = [1, 2, 4, 8]
 const callers = 512
 
 /** @type {readonly Load[]} */
@@ -29,7 +28,7 @@ export async function leaseProcesses(server, effort) {
   const rows = []
   const lines = []
   for (const load of loads)
-    for (const count of processCounts) {
+    for (const count of effort.redis.leaseProcesses) {
       const name = `${load.name}, ${count === 1 ? 'one process' : `${count} processes`}`
       effort.progress(`Leases, ${name}`)
       const { perSecond, serverUs, fairness } = await takeTurn(server, load, count, effort.redis.seconds)

@@ -1,95 +1,49 @@
 import { Command, Option } from 'commander'
 import type { ActiveBan } from '../../../core/contracts/ban-store.js'
 import { omitUndefined } from '../../../core/omit-undefined.js'
-import { exitStatus } from '../../exit-status.js'
-import { wholeNumber } from '../../options/option-values.js'
 import { adminClient, serverOption } from '../../options/server-option.js'
 import { print, printJson } from '../../output/output.js'
-import { renderTable } from '../../output/table.js'
+import {
+  deleteEntry,
+  entryPath,
+  getCommand,
+  keyCommand,
+  listCommand,
+  type RuleEntries,
+  type ServerOptions,
+} from '../../rule-entries.js'
 
-interface ServerOptions {
-  readonly server?: string
-  readonly json?: true
+const bans: RuleEntries<ActiveBan> = {
+  name: 'bans',
+  rule: 'a ban',
+  key: 'an address',
+  missing: 'The key is not banned.',
+  isMissing: /banned/i,
+  columns: ['key', 'until', 'bans'],
+  rowOf: ({ key, until, count }) => [key, until, String(count)],
 }
 
-export function bansCommand(): Command {
-  return new Command('bans')
-    .description('Show and change the bans of a rule on a running server.')
-    .addCommand(listCommand())
-    .addCommand(getCommand())
-    .addCommand(setCommand())
-    .addCommand(liftCommand())
-}
-
-/** A subcommand for one rule. The arguments come first, so that they are the same for all of them. */
-const ruleCommand = (name: string, description: string): Command =>
-  new Command(name)
-    .description(description)
-    .argument('<rule-set>', 'id of the rule set')
-    .argument('<rule>', 'id of the rule, which needs a ban')
-
-const keyArgument = ['<key>', 'the key; for rules that count by IP, an address'] as const
-
-const listExamples = `
+const listHelp = `
 Examples:
   $ fluxgate bans list api login
   $ fluxgate bans list api login --prefix 203. --json
 
 Exit status: 0 success, 2 unknown rule, or failure.
 `
+const getHelp = '\nExit status: 0 success, 1 the key is not banned, 2 unknown rule, or failure.\n'
 
-function listCommand(): Command {
-  return ruleCommand('list', 'List the bans of a rule that are in force, sorted by key.')
-    .addOption(serverOption())
-    .option('--prefix <text>', 'list only keys with this prefix')
-    .addOption(new Option('--limit <n>', 'number of bans (default: 100)').argParser(wholeNumber(1, 1_000_000)))
-    .option('--json', 'print { bans: [{ key, until, … }], more }')
-    .addHelpText('after', listExamples)
-    .action(list)
-}
-
-interface ListOptions extends ServerOptions {
-  readonly prefix?: string
-  readonly limit?: number
-}
-
-const pageSize = 1_000
-
-async function list(ruleSet: string, rule: string, { limit = 100, prefix, json, ...target }: ListOptions) {
-  const client = adminClient(target)
-  const bans: ActiveBan[] = []
-  let cursor: string | null | undefined
-  while (cursor !== null && bans.length < limit) {
-    const size = String(Math.min(pageSize, limit - bans.length))
-    const query = new URLSearchParams({ limit: size, ...omitUndefined({ prefix, cursor }) })
-    const { body } = await client.request('GET', `${pathOf(ruleSet, rule)}?${query}`)
-    const page = body as { readonly bans: readonly ActiveBan[]; readonly cursor: string | null }
-    bans.push(...page.bans)
-    cursor = page.cursor
-  }
-  const more = cursor !== null
-  if (json) return printJson({ bans, more })
-  if (bans.length === 0) return print('No bans.')
-  const titles = ['key', 'until', 'bans'].map((title) => ({ title, align: 'left' as const }))
-  const rows = bans.map(({ key, until, count }) => [key, until, String(count)])
-  for (const line of renderTable(titles, rows)) print(line)
-  if (more) print(`… more than ${limit}; use --limit or --prefix.`)
-}
-
-function getCommand(): Command {
-  return ruleCommand('get', 'Print the ban of a key.')
-    .argument(...keyArgument)
-    .addOption(serverOption())
-    .option('--json', 'print compact JSON on one line')
-    .addHelpText('after', '\nExit status: 0 success, 1 the key is not banned, 2 unknown rule, or failure.\n')
-    .action(get)
-}
-
-async function get(ruleSet: string, rule: string, key: string, { json, ...target }: ServerOptions): Promise<void> {
-  const found = await adminClient(target).request('GET', pathOf(ruleSet, rule, key), { expected: [404] })
-  if (found.status === 404) return none(found.body)
-  if (json) print(JSON.stringify(found.body))
-  else printJson(found.body)
+export function bansCommand(): Command {
+  return new Command('bans')
+    .description('Show and change the bans of a rule on a running server.')
+    .addCommand(
+      listCommand(bans, 'List the bans of a rule that are in force, sorted by key.', 'key, until').addHelpText(
+        'after',
+        listHelp,
+      ),
+    )
+    .addCommand(getCommand(bans, 'Print the ban of a key.').addHelpText('after', getHelp))
+    .addCommand(setCommand())
+    .addCommand(liftCommand())
 }
 
 const setExamples = `
@@ -102,8 +56,7 @@ Replaces an existing ban of the key. Exit status: 0 success, 2 invalid ban, unkn
 `
 
 function setCommand(): Command {
-  return ruleCommand('set', 'Ban a key by hand.')
-    .argument(...keyArgument)
+  return keyCommand(bans, 'set', 'Ban a key by hand.')
     .addOption(
       new Option('--for <duration>', "length of the ban, such as 15m (default: that of the rule's ban)").conflicts(
         'until',
@@ -124,39 +77,17 @@ interface SetOptions extends ServerOptions {
 async function set(ruleSet: string, rule: string, key: string, options: SetOptions): Promise<void> {
   const { for: length, until, json } = options
   const body = omitUndefined({ for: length, until })
-  const { body: ban } = await adminClient(options).request('PUT', pathOf(ruleSet, rule, key), { body })
+  const path = entryPath('bans', ruleSet, rule, key)
+  const { body: ban } = await adminClient(options).request('PUT', path, { body })
   if (json) printJson(ban)
   else print(`${(ban as ActiveBan).key} is banned until ${(ban as ActiveBan).until}.`)
 }
 
-function liftCommand(): Command {
-  return ruleCommand('lift', 'Lift the ban of a key, and clear its escalation.')
-    .argument(...keyArgument)
+const liftCommand = (): Command =>
+  keyCommand(bans, 'lift', 'Lift the ban of a key, and clear its escalation.')
     .addOption(serverOption())
     .option('--json', 'print { lifted }')
     .addHelpText('after', '\nExit status: 0 lifted, 1 the key is not banned, 2 unknown rule, or failure.\n')
-    .action(lift)
-}
-
-async function lift(ruleSet: string, rule: string, key: string, { json, ...target }: ServerOptions): Promise<void> {
-  const { status, body } = await adminClient(target).request('DELETE', pathOf(ruleSet, rule, key), { expected: [404] })
-  const isMissing = status === 404
-  if (json) {
-    if (isMissing) none(body)
-    return printJson({ lifted: !isMissing })
-  }
-  if (isMissing) return none(body)
-  print(`The ban of ${key} is lifted.`)
-}
-
-/** Also reports an unknown rule, which has the same status. */
-function none(body: unknown): void {
-  const { detail = 'The key is not banned.' } = (body ?? {}) as { readonly detail?: string }
-  process.exitCode = /banned/i.test(detail) ? exitStatus.negative : exitStatus.failed
-  process.stderr.write(`${detail}\n`)
-}
-
-const pathOf = (ruleSet: string, rule: string, key?: string): string => {
-  const path = `/api/rule-sets/${encodeURIComponent(ruleSet)}/rules/${encodeURIComponent(rule)}/bans`
-  return key === undefined ? path : `${path}/${encodeURIComponent(key)}`
-}
+    .action((ruleSet: string, rule: string, key: string, options: ServerOptions) =>
+      deleteEntry(bans, [ruleSet, rule, key], options, 'lifted', `The ban of ${key} is lifted.`),
+    )
