@@ -25,7 +25,8 @@ const pageHeaders = {
 interface ConsoleFile {
   readonly headers: Readonly<Record<string, string>>
   readonly body: Buffer
-  readonly compressed: Buffer
+  /** Compressed by the first request for it, so that no single request compresses all files. */
+  compressed?: Buffer
 }
 
 /** The built console. Files are read on the first request and kept in memory, so a request never names a path on the disk. */
@@ -44,7 +45,8 @@ export class ConsoleFiles {
     if (file === undefined) return undefined
     const isCompressed = /\bgzip\b(?!\s*;\s*q=0(\.0*)?\s*(,|$))/.test(acceptEncoding)
     const headers = isCompressed ? { ...file.headers, 'Content-Encoding': 'gzip' } : file.headers
-    return { status, headers, text: isCompressed ? file.compressed : file.body }
+    if (isCompressed) file.compressed ??= gzipSync(file.body, { level: 9 })
+    return { status, headers, text: (isCompressed && file.compressed) || file.body }
   }
 }
 
@@ -65,7 +67,7 @@ function readFiles(folder: string): Map<string, ConsoleFile> {
       // The names of assets contain a digest of their content.
       ...(name.startsWith('assets/') && { 'Cache-Control': 'public, max-age=31536000, immutable' }),
     }
-    files.set(name, { headers, body, compressed: gzipSync(body, { level: 9 }) })
+    files.set(name, { headers, body })
   }
   return files
 }

@@ -73,8 +73,8 @@ function optionsOf(current: { readonly current: ChartProps }, width: number, hei
     cursor: { y: false, ...(syncKey && { sync: { key: syncKey } }) },
     scales: { x: { time: !isRelative }, y: { range: (_, _min, max) => [0, Math.max(1, (max ?? 0) * 1.1)] } },
     axes: [
-      { ...axis, size: 26, space: 90, values: (_, ticks) => ticks.map(time) },
-      { ...axis, size: 54, values: (_, ticks) => ticks.map(format) },
+      { ...axis, size: 30, gap: 10, space: 90, values: (_, ticks) => ticks.map(time) },
+      { ...axis, size: 54, gap: 8, values: (_, ticks) => ticks.map(format) },
     ],
     series: [
       { label: t('time'), value: (self, at) => shown(at ?? lastOf(self, 0), time) },

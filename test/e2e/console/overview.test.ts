@@ -14,6 +14,7 @@ describe('the overview', () => {
       await page.getByText('login · per-hour · 5 of 5 used, retry in').first().waitFor()
       const keys = page.getByRole('region', { name: 'Most rejected keys' })
       await keys.getByText('203.0.113.7').waitFor()
+      await keys.getByText('of 7').waitFor()
       await page.getByText('Bucket store').waitFor()
       const row = page.getByRole('row', { name: /^login shop 5 2/ })
       await row.waitFor()

@@ -19,7 +19,13 @@ it('is accessible and fits a phone on every page, in the light theme and in Kore
   await page.getByLabel('용량').fill('3')
   await page.getByRole('button', { name: '후보로 시험' }).click()
   await visit('#/candidates/shop', '현재 규칙과의 차이')
-  await visit('#/keys', '203.0.113.7')
+  const ban = await fetch(`${shop.url}/api/rule-sets/shop/rules/login/bans/198.51.100.1`, {
+    method: 'PUT',
+    headers: { 'Content-Type': 'application/json' },
+    body: JSON.stringify({ for: '1h' }),
+  })
+  expect(ban.status).toBe(201)
+  await visit('#/keys', '198.51.100.1')
   await visit('#/keys?key=203.0.113.7', 'per-hour')
   await page.goto(`${shop.console}#/try`)
   await page.getByLabel('메서드').fill('POST')

@@ -86,6 +86,68 @@ describe('the rules page', () => {
     expect(await shop.check(login)).toMatchObject({ reason: 'ALLOWED' })
   })
 
+  it('duplicates a rule for a share of its keys, exports the set, and deletes the rule with undo', async () => {
+    const shop = await openShop()
+    await shop.traffic()
+    const page = await open(`${shop.console}#/rules`)
+    await page.getByText('2 rejected').waitFor()
+    await page.getByText('1 would be rejected').waitFor()
+    await page.getByRole('link', { name: 'Duplicate login' }).click()
+    await page.getByLabel('ID', { exact: true }).fill('sign-up')
+    await page.getByLabel('Path').fill('/sign-up')
+    await page.getByLabel('Enforced for % of keys').fill('101')
+    await page
+      .getByText(/must be a whole number from 0 to 100/)
+      .first()
+      .waitFor()
+    await page.getByLabel('Enforced for % of keys').fill('25')
+    await saveChange(page)
+    await page.getByText('sign-up was saved and is in force.').waitFor()
+    await page.goto(`${shop.console}#/rules`)
+    await page.getByText('25 %').waitFor()
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('button', { name: 'Export' }).click(),
+    ])
+    expect(readFileSync(await download.path(), 'utf8')).toMatch(/id: sign-up[^]*enforcePercent: 25/)
+    await page.getByRole('button', { name: 'Delete sign-up' }).click()
+    await page.getByText('25 %').waitFor({ state: 'detached' })
+    await page.getByRole('button', { name: 'Undo' }).last().click()
+    await page.getByText('25 %').waitFor()
+    expect(page.problems).toEqual([])
+  })
+
+  it('is edited and saved with the keyboard only', async () => {
+    const shop = await openShop()
+    const page = await open(`${shop.console}#/rules`)
+    const tabTo = async (name: string): Promise<void> => {
+      for (let i = 0; i < 80; i++) {
+        await page.keyboard.press('Tab')
+        const focused = 'document.activeElement.getAttribute("aria-label") || document.activeElement.innerText'
+        if (String(await page.evaluate(focused)).trim() === name) return
+      }
+      throw new Error(`Tab does not reach ${name}.`)
+    }
+    await page.getByRole('link', { name: 'Edit login' }).waitFor()
+    await tabTo('Edit login')
+    await page.keyboard.press('Enter')
+    await page.getByLabel('Capacity').focus()
+    await page.keyboard.press('Control+A')
+    await page.keyboard.type('9')
+    await page.getByText('Each IP address may send 9 requests per hour').waitFor()
+    await page.getByText('The rule is valid.').waitFor()
+    await tabTo('Review and save')
+    await page.keyboard.press('Enter')
+    await page.getByRole('dialog').waitFor()
+    await page.keyboard.press('Escape')
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    expect(await page.evaluate('document.activeElement.innerText')).toBe('Review and save')
+    await page.keyboard.press('Enter')
+    await tabTo('Save')
+    await page.keyboard.press('Enter')
+    await page.getByText('login was saved and is in force.').waitFor()
+  })
+
   it('imports a rules file after showing the difference', async () => {
     const shop = await openShop()
     const page = await open(`${shop.console}#/rules`)

@@ -33,9 +33,9 @@ export function BannedKeys({ sets }: { readonly sets: readonly RuleSetDocument[]
             <thead>
               <tr>
                 <th>{t('key')}</th>
-                <th>{t('rule')}</th>
+                <th class="wide-only">{t('rule')}</th>
                 <th class="number">{t('banEnds')}</th>
-                <th class="number">{t('banNumber')}</th>
+                <th class="number wide-only">{t('banNumber')}</th>
                 <th class="number">{t('action')}</th>
               </tr>
             </thead>
@@ -48,12 +48,15 @@ export function BannedKeys({ sets }: { readonly sets: readonly RuleSetDocument[]
                       <a href={linkTo(['keys'], { key, set: ruleSetId, rule: ruleId })}>
                         <code>{key}</code>
                       </a>
+                      <span class="muted small narrow-only">
+                        {ruleSetId} / {ruleId}
+                      </span>
                     </td>
-                    <td class="muted">
+                    <td class="muted nowrap wide-only">
                       {ruleSetId} / {ruleId}
                     </td>
                     <td class="number">{t('in', { time: duration(retryAfterMs) })}</td>
-                    <td class="number">{count === 0 ? t('byHand') : whole(count)}</td>
+                    <td class="number wide-only">{count === 0 ? t('byHand') : whole(count)}</td>
                     <td class="number">
                       <button type="button" class="button small" onClick={() => attempt(lift(ban))}>
                         {t('liftBan')}

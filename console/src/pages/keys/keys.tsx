@@ -90,7 +90,7 @@ const KeyTable = ({ keys }: { readonly keys: readonly KeyCount[] }) => (
           <th>{t('rule')}</th>
           <th class="number">{t('requestsRead')}</th>
           <th class="number">{t('rejected')}</th>
-          <th class="number">{t('lastSeen')}</th>
+          <th class="number wide-only">{t('lastSeen')}</th>
         </tr>
       </thead>
       <tbody>
@@ -101,12 +101,12 @@ const KeyTable = ({ keys }: { readonly keys: readonly KeyCount[] }) => (
                 <code>{key}</code>
               </button>
             </td>
-            <td class="muted">
+            <td class="muted nowrap">
               {ruleSetId} / {ruleId}
             </td>
             <td class="number">{short(requests)}</td>
             <td class={denied > 0 ? 'number bad' : 'number'}>{short(denied)}</td>
-            <td class="number muted">{ago(lastAt, Date.now())}</td>
+            <td class="number muted wide-only">{ago(lastAt, Date.now())}</td>
           </tr>
         ))}
       </tbody>

@@ -124,12 +124,12 @@ function RuleCounts({ summary: { rules } }: { readonly summary: Summary }) {
             <thead>
               <tr>
                 <th>{t('rule')}</th>
-                <th>{t('ruleSet')}</th>
+                <th class="wide-only">{t('ruleSet')}</th>
                 <th class="number">{t('allowed')}</th>
                 <th class="number">{t('rejected')}</th>
                 <th class="number">{t('delayed')}</th>
                 <th class="number">{t('shadowRejected')}</th>
-                <th class="share-column">{t('share')}</th>
+                <th class="share-column wide-only">{t('share')}</th>
               </tr>
             </thead>
             <tbody>
@@ -137,13 +137,14 @@ function RuleCounts({ summary: { rules } }: { readonly summary: Summary }) {
                 <tr key={`${ruleSetId}/${ruleId}`}>
                   <td>
                     <a href={linkTo(['rules', ruleSetId ?? '', ruleId ?? ''])}>{ruleId}</a>
+                    <span class="muted small narrow-only">{ruleSetId}</span>
                   </td>
-                  <td class="muted">{ruleSetId}</td>
+                  <td class="muted wide-only">{ruleSetId}</td>
                   <td class="number">{whole(allowed)}</td>
                   <td class={denied > 0 ? 'number bad' : 'number'}>{whole(denied)}</td>
                   <td class="number">{whole(delayed)}</td>
                   <td class="number">{whole(shadowDenied)}</td>
-                  <td>
+                  <td class="wide-only">
                     <Share allowed={allowed} delayed={delayed} denied={denied} />
                   </td>
                 </tr>

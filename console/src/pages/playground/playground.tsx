@@ -126,7 +126,7 @@ function Results({ result, scenario }: { readonly result: Simulation; readonly s
         ))}
         <span>{t('barsUnit', { time: exactly(durationMs / columns) })}</span>
       </p>
-      <section class="card algorithm" aria-labelledby="offered">
+      <section class="card algorithm offered" aria-labelledby="offered">
         <div class="algorithm-text">
           <h2 id="offered">{t('offeredTraffic')}</h2>
           <p class="muted small">{t('offeredHelp')}</p>

@@ -171,12 +171,12 @@ export function RuleEditor({ ruleSetId, rule, wantedId, isNew, onSaved }: Editor
       <p class="rule-sentence" aria-live="polite">
         {problem === '' ? ruleSentence(draft) : t('yamlInvalid')}
       </p>
-      <div class="columns editor">
+      <div class="columns">
         <section class="card" aria-labelledby="form-title">
           <h2 id="form-title">{t('form')}</h2>
           <RuleForm draft={draft} issues={issues} isNew={isNew} isLocked={problem !== ''} onChange={show} />
         </section>
-        <section class="card" aria-labelledby="yaml-title">
+        <section class="card yaml-card" aria-labelledby="yaml-title">
           <h2 id="yaml-title">YAML</h2>
           <textarea
             class="mono yaml"

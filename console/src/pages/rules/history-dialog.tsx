@@ -90,7 +90,9 @@ export function HistoryDialog({ ruleSetId, ruleId, onClose, onRestored, onPick }
             <div class="group">
               <strong>{t(actions[change.action as keyof typeof actions] ?? 'actionPutRule')}</strong>
               {change.ruleId !== null && <code>{change.ruleId}</code>}
-              <span class="muted small">{t('byAt', { by: change.by, time: dateAndTime(change.at) })}</span>
+              <span class="muted small">
+                {t(change.by === 'outside' ? 'outsideAt' : 'byAt', { by: change.by, time: dateAndTime(change.at) })}
+              </span>
               <span class="spacer" />
               <button
                 type="button"

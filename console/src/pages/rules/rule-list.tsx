@@ -2,7 +2,7 @@ import { useEffect, useMemo, useState } from 'preact/hooks'
 import { get } from '../../state/api.js'
 import { linkTo } from '../../state/route.js'
 import type { RuleDocument, RuleSetDocument } from '../../state/rules.js'
-import type { Summary } from '../../state/statistics.js'
+import type { Counts, Summary } from '../../state/statistics.js'
 import { whole } from '../../text/format.js'
 import { t } from '../../text/translate.js'
 import { Icon } from '../../ui/icon.js'
@@ -43,8 +43,8 @@ export function RuleList({ sets, initialSet, reload, reloads }: RuleListProps) {
   useEffect(() => {
     if (reloads > 0) reload()
   }, [reloads])
-  const denied = useMemo(
-    () => new Map(statistics.data?.rules.map((it) => [`${it.ruleSetId}/${it.ruleId}`, it.denied + it.shadowDenied])),
+  const counts = useMemo(
+    () => new Map(statistics.data?.rules.map((it) => [`${it.ruleSetId}/${it.ruleId}`, it])),
     [statistics.data],
   )
   const words = search.toLowerCase().split(/\s+/).filter(Boolean)
@@ -58,7 +58,7 @@ export function RuleList({ sets, initialSet, reload, reloads }: RuleListProps) {
           .toLowerCase()
         return matches(filter, rule) && words.every((word) => text.includes(word))
       })
-      .sort(comparing(order, (rule) => denied.get(`${set.id}/${rule.id}`) ?? 0))
+      .sort(comparing(order, (rule) => rejectionsOf(counts.get(`${set.id}/${rule.id}`))))
   return (
     <>
       <div class="page-head">
@@ -124,7 +124,7 @@ export function RuleList({ sets, initialSet, reload, reloads }: RuleListProps) {
                   key={rule.id}
                   ruleSetId={set.id}
                   rule={rule}
-                  denied={denied.get(`${set.id}/${rule.id}`) ?? 0}
+                  counts={counts.get(`${set.id}/${rule.id}`)}
                   onChanged={reload}
                 />
               ))}
@@ -145,6 +145,8 @@ export function RuleList({ sets, initialSet, reload, reloads }: RuleListProps) {
     </>
   )
 }
+
+const rejectionsOf = (counts: Counts | undefined): number => (counts?.denied ?? 0) + (counts?.shadowDenied ?? 0)
 
 function comparing(order: Order, deniedOf: (rule: RuleDocument) => number) {
   const byId = (a: RuleDocument, b: RuleDocument): number => (a.id < b.id ? -1 : 1)

@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks'
 import { linkTo } from '../../state/route.js'
 import { createRule, deleteRule, patchRule, type RuleDocument } from '../../state/rules.js'
+import type { Counts } from '../../state/statistics.js'
 import { short } from '../../text/format.js'
 import { ruleSentence } from '../../text/rule-sentence.js'
 import { t } from '../../text/translate.js'
@@ -11,12 +12,13 @@ import { notify } from '../../ui/toast.js'
 interface RuleRowProps {
   readonly ruleSetId: string
   readonly rule: RuleDocument
-  readonly denied: number
+  readonly counts: Counts | undefined
   readonly onChanged: () => void
 }
 
-export function RuleRow({ ruleSetId, rule, denied, onChanged }: RuleRowProps) {
+export function RuleRow({ ruleSetId, rule, counts, onChanged }: RuleRowProps) {
   const [isBusy, setBusy] = useState(false)
+  const { denied = 0, shadowDenied = 0 } = counts ?? {}
   const isEnabled = rule.enabled ?? true
   const run = async (work: () => Promise<void>): Promise<void> => {
     setBusy(true)
@@ -66,6 +68,9 @@ export function RuleRow({ ruleSetId, rule, denied, onChanged }: RuleRowProps) {
           {!isEnabled && <span class="badge">{t('filter_disabled')}</span>}
           {(rule.priority ?? 0) !== 0 && <span class="badge">{t('priorityIs', { priority: rule.priority ?? 0 })}</span>}
           {denied > 0 && <span class="badge badge-bad">{t('rejectedCount', { count: short(denied) })}</span>}
+          {shadowDenied > 0 && (
+            <span class="badge badge-shadow">{t('shadowRejectedCount', { count: short(shadowDenied) })}</span>
+          )}
         </div>
         <p class="muted">{ruleSentence(rule)}</p>
       </div>

@@ -6,6 +6,7 @@ import type { Decision } from '../../state/statistics.js'
 import { duration, whole } from '../../text/format.js'
 import { reasonText } from '../../text/sentences.js'
 import { t } from '../../text/translate.js'
+import { Icon } from '../../ui/icon.js'
 import { Level } from '../../ui/level.js'
 import { Failure, messageOf, useLoaded } from '../../ui/states.js'
 
@@ -169,12 +170,19 @@ export function TryIt() {
           </button>
         </form>
         <section class="card" aria-label={t('result')} aria-live="polite">
-          {result === undefined ? <p class="muted">{t('tryEmpty')}</p> : <Result explanation={result} />}
+          {result === undefined ? <TryEmpty /> : <Result explanation={result} />}
         </section>
       </div>
     </>
   )
 }
+
+const TryEmpty = () => (
+  <div class="state">
+    <Icon name="try" size={26} />
+    <p>{t('tryEmpty')}</p>
+  </div>
+)
 
 function Result({ explanation: { decision, rules, ruleSetId, omitted } }: { readonly explanation: Explanation }) {
   const { allowed, reason, delayMs, retryAfterMs } = decision

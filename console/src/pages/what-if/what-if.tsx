@@ -82,9 +82,18 @@ function Comparer({ sets }: { readonly sets: readonly RuleSetDocument[] }) {
       <div class="page-head">
         <h1>{t('whatif')}</h1>
         <span class="muted">{t('whatIfHelp')}</span>
+        <span class="spacer" />
+        <button
+          type="button"
+          class="button primary"
+          disabled={file === undefined || !draft.isValid || progress !== undefined}
+          onClick={run}
+        >
+          <Icon name="try" /> {t('compare')}
+        </button>
       </div>
       <div class="columns">
-        <section class="card" aria-labelledby="log-title">
+        <section class="card log-card" aria-labelledby="log-title">
           <h2 id="log-title">{t('log')}</h2>
           <label
             class={isOver ? 'drop is-over' : 'drop'}
@@ -133,30 +142,20 @@ function Comparer({ sets }: { readonly sets: readonly RuleSetDocument[] }) {
           <SetText label={t('changedRules')} draft={draft} rows={14} onChange={setText} />
         </section>
       </div>
-      <div class="group">
-        <button
-          type="button"
-          class="button primary"
-          disabled={file === undefined || !draft.isValid || progress !== undefined}
-          onClick={run}
-        >
-          <Icon name="try" /> {t('compare')}
-        </button>
-        {progress !== undefined && (
-          <>
-            <progress value={progress.read} max={Math.max(1, file?.size ?? 1)} aria-label={t('progress')} />
-            <span class="muted number" role="status">
-              {t('linesRead', {
-                count: whole(progress.lines),
-                share: percent(Math.min(1, progress.read / Math.max(1, file?.size ?? 1))),
-              })}
-            </span>
-            <button type="button" class="button" onClick={stop}>
-              {t('cancel')}
-            </button>
-          </>
-        )}
-      </div>
+      {progress !== undefined && (
+        <div class="card group">
+          <progress value={progress.read} max={Math.max(1, file?.size ?? 1)} aria-label={t('progress')} />
+          <span class="muted number" role="status">
+            {t('linesRead', {
+              count: whole(progress.lines),
+              share: percent(Math.min(1, progress.read / Math.max(1, file?.size ?? 1))),
+            })}
+          </span>
+          <button type="button" class="button" onClick={stop}>
+            {t('cancel')}
+          </button>
+        </div>
+      )}
       {problem && (
         <p class="banner" role="alert">
           {problem}
