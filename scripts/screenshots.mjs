@@ -2,7 +2,7 @@
 /**
  * Takes the screenshots of the README and the docs: `npm run screenshots`. Starts a server with example rules and traffic, and
  * opens each page in Chromium. `-- --all <folder>` takes every page instead, in both themes, at 1280 and 375 px, for a review.
- * Texts are sharpest if the font Inter is installed.
+ * Texts look best if the fonts Inter and Nanum Gothic are installed (Debian: fonts-inter, fonts-nanum).
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -91,8 +91,43 @@ const documented = [
   ['rules', '#/rules', 'light', 1280, 640],
   ['editor', '#/rules/shop/reads', 'dark', 1280, 880],
   ['candidate', '#/candidates/shop', 'light', 1280, 760],
+  ['try', '#/try', 'light', 1280, 760],
+  ['what-if', '#/whatif', 'dark', 1280, 900],
   ['playground', '#/playground', 'light', 1280, 1080],
 ]
+
+const log = join(folder, 'access.log')
+
+/**
+ * Steps that show the result of a page.
+ * @type {Readonly<Record<string, (page: import('playwright-core').Page) => Promise<void>>>}
+ */
+const steps = {
+  '#/try': async (page) => {
+    await page.getByLabel('Method').fill('POST')
+    await page.getByLabel('Path').fill('/login')
+    await page.getByRole('button', { name: 'Explain' }).click()
+  },
+  '#/whatif': async (page) => {
+    await page.locator('input[type=file]').setInputFiles(log)
+    const text = page.getByRole('textbox', { name: 'Changed rules' })
+    await text.fill((await text.inputValue()).replace('capacity: 20', 'capacity: 12'))
+    await page.getByRole('button', { name: 'Compare' }).click()
+  },
+}
+
+/** An access log of ten minutes, whose traffic rises and falls. */
+function accessLog() {
+  const start = Date.UTC(2026, 10, 18, 10)
+  const lines = Array.from({ length: 600 }, (_, second) => {
+    const time = new Date(start + second * 1_000).toISOString()
+    const count = 14 + Math.round(8 * Math.sin(second / 40))
+    return Array.from({ length: count }, (_, i) =>
+      JSON.stringify({ time, ip: i % 7 === 0 ? '198.51.100.20' : '203.0.113.7', method: 'GET', path: '/api/orders' }),
+    )
+  })
+  return lines.flat().join('\n')
+}
 
 const pages = [
   ['overview', '#/overview'],
@@ -125,6 +160,7 @@ function everyPage() {
 }
 
 writeFileSync(join(folder, 'rules.yaml'), rules)
+writeFileSync(log, accessLog())
 mkdirSync(target, { recursive: true })
 const command = [
   at('dist', 'command', 'main.js'),
@@ -150,6 +186,7 @@ try {
     await page.emulateMedia({ colorScheme: theme })
     await page.setViewportSize({ width, height })
     await page.goto(`${url}/console${hash}`)
+    await steps[hash]?.(page)
     await pause(3_000)
     await page.screenshot({ path: join(target, `${name}.png`), fullPage: values.all !== undefined })
     await page.close()

@@ -11,14 +11,17 @@ interface DialogProps {
   readonly isWide?: boolean
 }
 
-/** A modal dialog. The browser keeps the focus inside, closes it with Escape and returns the focus. */
+/** A modal dialog. The browser keeps the focus inside and closes it with Escape. The focus then returns to where it was. */
 export function Dialog({ title, onClose, children, isWide = false }: DialogProps) {
   const element = useRef<HTMLDialogElement>(null)
   const titleId = useId()
   useEffect(() => {
-    const dialog = element.current
-    dialog?.showModal()
-    return () => dialog?.close()
+    const opener = document.activeElement
+    element.current?.showModal()
+    // The browser returns the focus only if a dialog is closed while it is in the page. This one is removed.
+    return () => {
+      if (opener instanceof HTMLElement) queueMicrotask(() => opener.focus())
+    }
   }, [])
   return (
     <dialog
