@@ -258,7 +258,7 @@ describe('during a Redis outage', () => {
       expect.objectContaining({ code: expect.stringMatching(/^FLUXGATE_STORE_(FAILED|UNREACHABLE)$/) }),
     ])
     expect((await statistics.summary()).totals).toMatchObject({ allowed: 1, denied: 1 })
-    expect(named(await statistics.top({ by: 'denied', limit: 1 }))).toEqual(['ann 1 1'])
+    expect(named(await statistics.top({ by: 'denied', limit: 1 }))).toEqual(['ann 2 1'])
     expect(await statistics.recent({ limit: 10 })).toHaveLength(2)
     await server.restart()
     const summary = await eventually('the counts are in Redis', async () => {
