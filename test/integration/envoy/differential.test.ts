@@ -116,7 +116,7 @@ function inFluxGate(counts: Map<string, number>, hits: readonly (Hit | undefined
 // biome-ignore lint/suspicious/noExplicitAny: replies of both services, as decoded
 type Status = any
 
-/** What a status says; services differ in the rest of a status without a limit. */
+/** The fields that are compared. Services differ in the other fields of a status without a limit. */
 const answerOf = (statuses: readonly Status[]) =>
   statuses.map(({ code, current_limit: limit, limit_remaining: remaining }) => ({
     code,

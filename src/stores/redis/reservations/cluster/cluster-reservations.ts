@@ -108,11 +108,11 @@ export class ClusterReservations implements ReservationStorage {
     const moved = await this.#coordinator.move(id, attempt, 'PENDING', next)
     if (next === 'MADE') {
       if (moved?.attempt === attempt && moved.state !== 'ABORTING') return this.#keep({ ...made, reservations } as Made)
-      // Another process was rejected meanwhile and has aborted the attempt.
+      // In between, another process was rejected and has aborted the attempt.
       await this.#slots.abort(made)
       return undefined
     }
-    // Another process was allowed meanwhile.
+    // In between, another process was allowed.
     if (moved?.attempt === attempt && moved.state !== 'ABORTING') return undefined
     const outcome = await this.#rejected(made, reservations)
     await this.#coordinator.forget(id, attempt)

@@ -12,7 +12,7 @@ import { coordinatorScript } from './lua/scripts.generated.js'
 /** ABORTING: a slot has rejected the charge, and what was charged in others is being returned. */
 export type CoordinatorState = 'PENDING' | 'MADE' | 'ENDED' | 'ABORTING'
 
-/** What the slot of the id knows about a reservation. */
+/** The record of a reservation in the slot of its id. */
 export interface CoordinatorRecord {
   /** Identifies the records of this attempt in the slots of the buckets. */
   readonly attempt: string
