@@ -35,16 +35,16 @@ export async function cluster(effort) {
       if (asker === undefined) throw new Broken('A cluster is missing.')
       const before = await Promise.all(nodes.map(workOf))
       const usedBefore = process.cpuUsage()
-      const { waitsMs, elapsedMs } = await keepAsking(asker, keys, callers, effort.seconds)
+      const { decisions, elapsedMs } = await keepAsking(asker, keys, callers, effort.seconds)
       const used = process.cpuUsage(usedBefore)
       const after = await Promise.all(nodes.map(workOf))
       const serverUs = after.map((work, i) => work.serverUs - (before[i]?.serverUs ?? 0))
       const total = serverUs.reduce((sum, us) => sum + us, 0)
       return {
-        clientUs: (used.user + used.system) / waitsMs.length,
-        serverUs: total / waitsMs.length,
+        clientUs: (used.user + used.system) / decisions,
+        serverUs: total / decisions,
         busiest: (Math.max(...serverUs) * nodes.length) / total,
-        perSecond: (waitsMs.length * 1000) / elapsedMs,
+        perSecond: (decisions * 1000) / elapsedMs,
       }
     })
     for (const { close } of askers) await close()

@@ -28,11 +28,11 @@ export async function cachedRejections(server, { redis: { watchSeconds }, progre
     let isExhausted = false
     while (!isExhausted) isExhausted = (await keepAsking(asker, ['rejected'], 1, 0.05)).allowed === 0
     const before = await workOf(server)
-    const { allowed, waitsMs, elapsedMs } = await keepAsking(asker, ['rejected'], concurrency, watchSeconds)
+    const { allowed, decisions, elapsedMs } = await keepAsking(asker, ['rejected'], concurrency, watchSeconds)
     const { calls } = await workOf(server)
     if (allowed > 0) throw new Broken(`${asker.name} allowed a request beyond the limit.`)
     const perSecond = (/** @type {number} */ count) => (count * 1000) / elapsedMs
-    lines.push([asker.name, figure(perSecond(waitsMs.length)), figure(perSecond(calls - before.calls), 1)])
+    lines.push([asker.name, figure(perSecond(decisions)), figure(perSecond(calls - before.calls), 1)])
     await asker.close()
   }
   return {

@@ -54,7 +54,7 @@ async function takeTurn(server, asker, { keys }, seconds) {
   const before = await workOf(server)
   const took = await keepAsking(asker, keys, callers, seconds)
   const after = await workOf(server)
-  const decisions = took.waitsMs.length
+  const { decisions } = took
   if (took.allowed !== decisions) throw new Broken(`${asker.name} allowed ${took.allowed} of ${decisions} requests.`)
   return {
     perSecond: (decisions * 1000) / took.elapsedMs,
