@@ -140,6 +140,8 @@ describe('the Dockerfile', () => {
       expect(spawnSync(node, rest, { env }).status).toBe(0)
       expect(spawnSync(node, rest, { env: { ...env, FLUXGATE_SERVER_PORT: '1' } }).status).toBe(1)
       const api = `http://127.0.0.1:${env.FLUXGATE_SERVER_PORT}`
+      const page = await fetch(`${api}/console`, { headers: { Accept: 'text/html' } })
+      expect(await page.text()).toContain('<title>FluxGate</title>')
       const { paths } = (await (
         await fetch(`${api}/openapi.json`, { headers: { Authorization: 'Bearer test-token' } })
       ).json()) as {
