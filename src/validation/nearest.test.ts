@@ -22,6 +22,11 @@ describe('hints about unknown names', () => {
     expect(nameHint(name, names)).toBe(`did you mean ${ours}?`)
   })
 
+  it('suggest bands where a limit is a list of bands', () => {
+    for (const name of ['max', 'limit', 'points', 'capacity', 'window', 'timeWindow'])
+      expect(nameHint(name, ['id', 'bands', 'permits'])).toBe('did you mean bands?')
+  })
+
   it('list the allowed names if none is close, or if the suggestion is not one of them', () => {
     expect(nameHint('max', ['id', 'rules'])).toBe('allowed: id, rules')
     expect(nameHint('colour', ['id', 'rules'])).toBe('allowed: id, rules')

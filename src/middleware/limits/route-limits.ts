@@ -6,8 +6,9 @@ import { redisStoreLater } from '../../gate/redis-store-later.js'
 import type { Guard } from '../../http/guard.js'
 import type { GuardOptions, GuardOverrides } from '../../http/guard-options.js'
 import { configInvalid } from '../../validation/config-invalid.js'
-import { isObject, openFields } from '../../validation/fields.js'
-import { noIssues } from '../../validation/issues.js'
+import { fieldsOf, isObject } from '../../validation/fields.js'
+import { noIssues, quoted } from '../../validation/issues.js'
+import { wrongValue } from '../../validation/kind.js'
 import { identifier } from '../../validation/kinds.js'
 import { nameHint } from '../../validation/nearest.js'
 import type { Warnings } from '../../validation/warnings.js'
@@ -177,15 +178,31 @@ function withSharedStore<Native, Reply>(options: RateLimitOptions<Native, Reply>
   return { options: { ...options, store }, close: () => store.close() }
 }
 
+const overrideKinds = { ruleSetId: identifier, permits: permitCount }
+
+/** Names that an inline rule may have too, for hints. */
+const limitNames = [...Object.keys(overrideKinds), 'capacity', 'window', 'windowMs', 'bands']
+
 function checkOverrides(overrides: unknown, hasHandler: boolean): void {
   const issues = noIssues()
-  const forms = "false, { ruleSetId, permits }, a rule such as { capacity: 10, window: '1m' }, or rules by name"
-  const fields = openFields(overrides, '', { ruleSetId: identifier, permits: permitCount }, forms, issues)
-  fields?.read('ruleSetId')
-  fields?.read('permits')
-  if (fields?.has('ruleSetId') && !hasHandler) fields.report('ruleSetId', 'requires the option gate; pass { gate }')
+  if (!isObject(overrides)) {
+    const forms = "false, { ruleSetId, permits }, a rule such as { capacity: 10, window: '1m' }, or rules by name"
+    issues.add('document', wrongValue(overrides, forms))
+  } else {
+    for (const [name, value] of Object.entries(overrides))
+      if (value !== undefined && !Object.hasOwn(overrideKinds, name)) issues.add(name, unknownOverride(name))
+    const fields = fieldsOf(overrides, '', overrideKinds, issues)
+    fields.read('ruleSetId')
+    fields.read('permits')
+    if (fields.has('ruleSetId') && !hasHandler) fields.report('ruleSetId', 'requires the option gate; pass { gate }')
+  }
   if (issues.count > 0) throw configInvalid('Limit of a route', issues.kept)
 }
+
+const unknownOverride = (name: string): string =>
+  isOption(name) || limitNames.includes(name)
+    ? 'must be combined with capacity or bands'
+    : `unknown field ${quoted(name)}; ${nameHint(name, limitNames)}`
 
 /** One rule set per scope, because different scope names may map to the same rule ID. Limits with an explicit ID share a set. */
 const ruleSetOf = ({ identity }: LimitScope): string => `limit:${sha256(identity, 'hex').slice(0, 32)}`

@@ -216,6 +216,17 @@ describe('fastify', () => {
     )
   })
 
+  it.each([
+    [{ max: 2 }, 'max: unknown field "max"; did you mean capacity?'],
+    [{ permit: 2 }, 'permit: unknown field "permit"; did you mean permits?'],
+    [{ window: '1m' }, 'window: must be combined with capacity or bands'],
+  ])('names the option that the route config %j misses', async (rateLimit, message) => {
+    const app = fastify()
+    onTestFinished(() => app.close())
+    await app.register(fastifyLimit, minute)
+    expect(() => app.get('/', { config: { rateLimit } as object }, () => 'ok')).toThrow(message)
+  })
+
   it('passes the typed request to hooks', async () => {
     const url = await start((app) => {
       app.register(fastifyLimit, {
