@@ -17,6 +17,9 @@ export const strippedRequestHeaders: ReadonlySet<string> = new Set([
   'host',
   'content-length',
   'expect',
+  // CGI-style upstreams would take these for the framing of the request.
+  'content_length',
+  'transfer_encoding',
   'via',
   'max-forwards',
   // CGI-style upstreams would expose it as the environment variable HTTP_PROXY.

@@ -331,6 +331,16 @@ describe('forwarding headers of a client', () => {
     expect(await passed({ trustedProxies: 1 })).toEqual([...Object.keys(believed), ...Object.keys(harmless)])
   })
 
+  it.each([{}, { trustedProxies: 1 }])(
+    'that spell the framing with underscores are removed with %o',
+    async (ratelimit) => {
+      const { url } = await gatewayTo(await echoUpstream(), { ratelimit })
+      const headers = { Content_Length: '5', Transfer_Encoding: 'chunked' }
+      const echo = JSON.parse((await ask(url, { headers })).body) as Echo
+      expect(Object.keys(headers).filter((name) => sent(echo, name).length > 0)).toEqual([])
+    },
+  )
+
   it('are dropped if a trusted proxy forwards an unterminated quoted string', async () => {
     const { url } = await gatewayTo(await echoUpstream(), { ratelimit: { trustedProxies: 'loopback' } })
     const headers = { Forwarded: 'for=1.1.1.1;host="', Host: 'a,b;c=d' }
