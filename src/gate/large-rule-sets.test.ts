@@ -5,6 +5,8 @@ import { jsonChunksSteps, jsonTextSteps } from '../core/json/source-text.js'
 import type { RequestContext } from '../core/request-context.js'
 import { finish, type Steps } from '../core/scheduling/steps.js'
 import { parseDocumentSteps } from '../rules/document/document.js'
+import { rewriteSteps } from '../rules/file/rewrite/long-document.js'
+import { readRulesText } from '../rules/file/rewrite/rules-text.js'
 import { assembleAll } from '../rules/mongo/assemble.js'
 import { toMongo } from '../rules/mongo/document.js'
 import { createHead, type MongoHead } from '../rules/mongo/head.js'
@@ -65,6 +67,17 @@ describe('work on large rule sets', () => {
   ])('%s can yield after every few rules', (_, work, least) => {
     expect(stepsOf(work())).toBeGreaterThanOrEqual(Math.floor(least))
   })
+
+  it.each(['yaml', 'json'] as const)(
+    'a set beside the only one of a %s file can yield after every few rules',
+    (format) => {
+      const list = yaml.slice(yaml.indexOf('      - '))
+      const text = format === 'yaml' ? `# ours\nid: api\nrules:\n${list}` : JSON.stringify(rules)
+      const given = readRulesText(text, format)
+      const steps = rewriteSteps(given, format, { ruleSets: [given.document, { ...rules, id: 'second' }] })
+      expect(stepsOf(steps)).toBeGreaterThanOrEqual(few / 32)
+    },
+  )
 
   it('parses long YAML lists like short ones', () => {
     const { value } = finish(parseDocumentSteps(yaml, 'yaml'))

@@ -56,17 +56,20 @@ const regenerate: Way = (text, format, { to }) => {
   return jsonText(to, unit) + (text.endsWith('\n') ? '\n' : '')
 }
 
-/** Converts the text of a single rule set to a list with that set. */
-function inList(text: string, format: DocumentFormat): string {
+/** Converts the text of a single rule set to a list with that set. `start` is the position of its first key. */
+export function inList(text: string, format: DocumentFormat, start = contentStart(text, format)): string {
   const deeper = (indent: string, part: string): string => part.replace(/\n(?=[^\r\n])/g, `\n${indent}`)
   if (format === 'yaml') {
-    const start = startOf(parseYaml(text, { logLevel: 'error' }).contents as Node)
     return `${text.slice(0, start)}ruleSets:\n  - ${deeper('    ', text.slice(start))}`
   }
   const unit = jsonUnit(text)
   if (unit === undefined) return `{"ruleSets":[${text.trim()}]}`
   return `{\n${unit}"ruleSets": [\n${unit}${unit}${deeper(unit + unit, text.trim())}\n${unit}]\n}\n`
 }
+
+/** The position of the first key below the comments at the top. */
+export const contentStart = (text: string, format: DocumentFormat): number =>
+  format === 'yaml' ? startOf(parseYaml(text, { logLevel: 'error' }).contents as Node) : 0
 
 /** Compares after UTF-8 encoding, because unpaired surrogates cannot be saved. */
 function parseIfEqual(wanted: unknown, text: string, format: DocumentFormat): RulesText | undefined {

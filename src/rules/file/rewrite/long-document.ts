@@ -4,12 +4,12 @@
  */
 
 import { hasSameSourceText } from '../../../core/json/source-text.js'
-import type { Steps } from '../../../core/scheduling/steps.js'
+import { manyPerStep, mapInSteps, type Steps } from '../../../core/scheduling/steps.js'
 import type { DocumentFormat } from '../../document/document.js'
 import { isSingleSet, ruleSetsIn } from '../../store/document-sets.js'
-import { rewriteDocument } from './document.js'
+import { contentStart, inList, rewriteDocument } from './document.js'
 import { rewriteList } from './list.js'
-import { moved, type RuleOffsets, type RulesText, readRulesText } from './rules-text.js'
+import { moved, type RuleOffsets, type RulesText, readRulesText, rulesTextSteps } from './rules-text.js'
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -29,6 +29,10 @@ export function* rewriteLarge(
   to: unknown,
   together?: number,
 ): Steps<RulesText | undefined> {
+  if (isSingleSet(given.document) && !isSingleSet(to)) {
+    const list = yield* listSteps(given, format)
+    return list && (yield* rewriteLarge(list, format, to, together))
+  }
   const sets = ruleSetsIn(to)
   let text = hasSameFrame(given.document, to) ? given : rewriteFrame(given, format, to)
   for (const [index, set] of sets.entries()) {
@@ -41,6 +45,29 @@ export function* rewriteLarge(
 }
 
 const rulesOf = (set: Fields): readonly unknown[] => (Array.isArray(set.rules) ? set.rules : [])
+
+/** Converts a single rule set to a list with that set, which another set can be added to. */
+function* listSteps({ text, places, document }: RulesText, format: DocumentFormat): Steps<RulesText | undefined> {
+  const mark = text.startsWith('\ufeff') ? '\ufeff' : ''
+  const before = rulesOf(document as Fields)
+  const reduced = without(text, [cutOf(places[0], before, format)])
+  const start = contentStart(reduced.slice(mark.length), format)
+  const list = mark + inList(text.slice(mark.length), format, start)
+  const read = yield* parseSteps(Buffer.from(list).toString(), format)
+  const to = { ruleSets: [document] }
+  if (read === undefined || !hasSameFrame(read.document, to)) return undefined
+  const after = rulesOf(ruleSetsIn(read.document)[0] as Fields)
+  const isSame = yield* mapInSteps(before, (rule, index) => hasSameSourceText(rule, after[index]), manyPerStep)
+  return isSame.includes(false) || after.length !== before.length ? undefined : { ...read, document: to }
+}
+
+function* parseSteps(text: string, format: DocumentFormat): Steps<RulesText | undefined> {
+  try {
+    return yield* rulesTextSteps(text, format)
+  } catch {
+    return undefined
+  }
+}
 
 /** True if only rules differ, in lists that are non-empty before and after. */
 function hasSameFrame(from: unknown, to: unknown): boolean {

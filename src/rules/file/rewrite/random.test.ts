@@ -233,6 +233,33 @@ describe('random edits in steps, one after the other', () => {
   })
 })
 
+describe('a set that is added to a single one of random style, in steps', () => {
+  it.each([
+    ['yaml', '', ''],
+    ['yaml', '\ufeff# ours\n', ''],
+    ['yaml', '---\n', '...\n'],
+    ['json', '', ''],
+  ] as const)('of %s between %j and %j: it says what it should', (format, head, tail) => {
+    let done = 0
+    fc.assert(
+      fc.property(document, style, fields, (given, how, added) => {
+        const [set] = given.ruleSets
+        const text = format === 'yaml' ? written(set, how) : JSON.stringify(set, null, how.indent)
+        const current = readRulesText(head + text + tail, format)
+        const wanted = { ruleSets: [current.document, { id: 'z', rules: [{ id: 'm0' }, { id: 'm1', ...added }] }] }
+        const next = finish(rewriteLarge(current, format, wanted))
+        if (next === undefined) return
+        done += 1
+        const again = readRulesText(next.text, format)
+        expect(JSON.stringify(again.document)).toBe(JSON.stringify(wanted))
+        expect(next.places).toEqual(again.places)
+      }),
+      { numRuns: runs },
+    )
+    if (tail === '') expect(done).toBeGreaterThan(runs / 4)
+  })
+})
+
 /** A rule set with edited rules; unchanged rules are the same objects. */
 function afterEdit({ ruleSets }: { ruleSets: LooseSet[] }, edit: (rules: LooseSet['rules']) => LooseSet['rules']) {
   const [first, ...others] = ruleSets
