@@ -3,6 +3,7 @@
  * npm run bench [-- --quick] [--runs <n>] [<section> ...]
  * npm run bench -- growth [--quick]
  * npm run bench -- console [--quick]
+ * npm run bench -- envoy [--quick]
  * npm run bench -- compare --other <checkout> [--pairs <n>] [--only <area>]
  *
  * Exit status: 0 regardless of the figures, 1 if a section did not work as expected, 2 invalid arguments. A section that fails
@@ -12,6 +13,7 @@ import { parseArgs } from 'node:util'
 import { compare } from './compare/main.mjs'
 import { consoleFigures } from './console/main.mjs'
 import { full, quick } from './effort.mjs'
+import { envoyFigures } from './envoy/main.mjs'
 import { growth } from './growth/main.mjs'
 import { Broken } from './measure.mjs'
 import { progress } from './progress.mjs'
@@ -24,6 +26,7 @@ import { sections } from './sections/index.mjs'
 const usage = `Usage: npm run bench -- [--quick] [--runs <n>] [--starts <n>] [--busy <n>] [<section> ...]
        npm run bench -- growth                       cost per decision as keys, rules and processes grow
        npm run bench -- console                      the web console in Chromium
+       npm run bench -- envoy                        beside envoyproxy/ratelimit, both behind Envoy
        npm run bench -- compare --other <checkout>   compares this checkout with another one
   --quick    takes seconds; the figures are rough, and bench/RESULTS.md is not changed
   --runs     number of runs of each section, each in a new process; default 5
@@ -34,7 +37,7 @@ const usage = `Usage: npm run bench -- [--quick] [--runs <n>] [--starts <n>] [--
 
 const defaultRuns = 5
 
-const commands = { compare, growth, console: consoleFigures }
+const commands = { compare, growth, console: consoleFigures, envoy: envoyFigures }
 const command = Object.entries(commands).find(([name]) => name === process.argv[2])?.[1]
 if (command !== undefined) {
   try {

@@ -15,6 +15,7 @@ import { fileURLToPath } from 'node:url'
 import { startServer } from '../redis/server.mjs'
 import { program } from './install.mjs'
 import { startNginx } from './nginx.mjs'
+import { startRatelimit } from './ratelimit.mjs'
 import { freePort, spawned } from './spawned.mjs'
 
 const keys = Array.from({ length: 1_000 }, (_, i) => `account-${i}`)
@@ -56,39 +57,10 @@ export async function fluxGateServe(name, withRedis) {
   }
 }
 
-/**
- * Tuned as its documentation advises: writes to Redis are buffered for 150 µs and the connection pool is larger than its
- * default; statistics are off.
- *
- * @type {(name: string, file: string) => Promise<Running>}
- */
+/** @type {(name: string, file: string) => Promise<Running>} */
 async function ratelimit(name, file) {
-  const redis = await startServer()
-  const [port, grpcPort, debugPort] = [await freePort(), await freePort(), await freePort()]
   const limit = `domain: bench\ndescriptors:\n  - key: account\n    rate_limit:\n      unit: hour\n      requests_per_unit: ${capacity}\n`
-  const service = await spawned(file, {
-    port,
-    env: (directory) => ({
-      HOST: '127.0.0.1',
-      PORT: String(port),
-      GRPC_HOST: '127.0.0.1',
-      GRPC_PORT: String(grpcPort),
-      DEBUG_HOST: '127.0.0.1',
-      DEBUG_PORT: String(debugPort),
-      LOG_LEVEL: 'error',
-      USE_STATSD: 'false',
-      DISABLE_STATS: 'true',
-      RUNTIME_ROOT: directory,
-      RUNTIME_SUBDIRECTORY: 'ratelimit',
-      RUNTIME_WATCH_ROOT: 'false',
-      BACKEND_TYPE: 'redis',
-      REDIS_SOCKET_TYPE: 'tcp',
-      REDIS_URL: `127.0.0.1:${redis.port}`,
-      REDIS_POOL_SIZE: '20',
-      REDIS_PIPELINE_WINDOW: '150us',
-    }),
-    files: () => ({ 'ratelimit/config/bench.yaml': limit }),
-  })
+  const { port, pids, stop } = await startRatelimit(file, limit)
   const body = (/** @type {string} */ value) => ({
     domain: 'bench',
     descriptors: [{ entries: [{ key: 'account', value }] }],
@@ -96,13 +68,10 @@ async function ratelimit(name, file) {
   return {
     name,
     port,
-    pids: [service.pid, redis.pid],
+    pids,
     requests: keys.map((key) => post('/json', body(key))),
     grants: '"overallCode":"OK"',
-    async stop() {
-      service.stop()
-      await redis.stop()
-    },
+    stop,
   }
 }
 
