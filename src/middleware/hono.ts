@@ -9,12 +9,12 @@ import { closesConnection, countResponse, NodeEdge, type NodeRequest, type NodeR
 import { createGuard, type RateLimitOptions } from './limits/create-guard.js'
 
 export type { ContextCustomizer, CountedResponse, RejectionMessage } from '../http/guard-options.js'
-export type { HonoContext, HonoRateLimit, HonoRateLimitOptions, RateLimitOptions }
+export type { HonoContext, HonoRateLimit, HonoRateLimitOptions, HonoRequest, RateLimitOptions }
 
 /** The part of a Hono context that is used. */
 interface HonoContext {
   /** The request, with the `Request` of the Fetch API in `raw`. */
-  readonly req: { readonly raw: Request }
+  readonly req: HonoRequest
   /** The bindings of the runtime, which contain the socket in Node. */
   readonly env: unknown
   /** The response. */
@@ -25,6 +25,22 @@ interface HonoContext {
   status(status: never): unknown
   /** Sets a header field. */
   header(name: string, value: string): unknown
+  /** Creates a response with a text. */
+  text(text: string): Response
+}
+
+/** The part of a Hono request that is used, or that hooks often need. Annotate the context of a hook that needs more. */
+interface HonoRequest {
+  /** The request of the Fetch API. */
+  readonly raw: Request
+  /** The HTTP method. */
+  readonly method: string
+  /** The path of the URL. */
+  readonly path: string
+  /** Returns a header field. */
+  header(name: string): string | undefined
+  /** Returns a parameter of the query. */
+  query(name: string): string | undefined
 }
 
 type Next = () => Promise<void>

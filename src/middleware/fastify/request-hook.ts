@@ -57,7 +57,7 @@ export interface FastifyReply {
   /** Sets the status. */
   code(status: number): unknown
   /** Sends the body. */
-  send(body: Buffer): unknown
+  send(body: unknown): unknown
   /** Prevents Fastify from sending a reply, because the client has disconnected. */
   hijack(): unknown
 }
