@@ -193,5 +193,6 @@ function matches({ predicates }: Route, request: RoutedRequest): boolean {
 
 const connectNotSupported = 'This gateway does not support CONNECT. Send the request to the gateway itself.'
 
-const isWebSocket = ({ headers, method }: IncomingMessage): boolean =>
-  method === 'GET' && headers.upgrade?.trim().toLowerCase() === 'websocket'
+/** An offer in HTTP/1.0 must be ignored (RFC 9110, 7.8). */
+const isWebSocket = ({ headers, method, httpVersion }: IncomingMessage): boolean =>
+  method === 'GET' && httpVersion === '1.1' && headers.upgrade?.trim().toLowerCase() === 'websocket'

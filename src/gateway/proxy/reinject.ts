@@ -2,7 +2,7 @@ import type { IncomingMessage, Server } from 'node:http'
 import type { Duplex } from 'node:stream'
 
 /**
- * Handles a request that offers an unsupported protocol, such as `Upgrade: h2c`, as a plain request. `node:http` stops parsing
+ * Handles a request that offers an unsupported protocol, such as `Upgrade: h2c`, or offers it in HTTP/1.0, as a plain request. `node:http` stops parsing
  * a connection at an upgrade, so the request is put back on the socket without the offer and parsed again.
  */
 export function reinjectWithoutUpgrade(

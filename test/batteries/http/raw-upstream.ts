@@ -46,6 +46,8 @@ export class RawUpstream {
 /** A plan in progress. */
 interface Running {
   isComplete: boolean
+  /** Bytes behind the request belong to the tunnel, even if they arrive before the plan opens it. */
+  readonly opensTunnel: boolean
   onRequest: () => void
 }
 
@@ -95,6 +97,7 @@ class Connection {
 
   #read(): void {
     const { journal } = this.#upstream
+    if (this.#running?.isComplete && this.#running.opensTunnel) return
     while (!this.#isTunnel && !this.#isInvalid && this.#bytes.length > 0) {
       const parsed = parseRequest(this.#bytes)
       if (parsed.kind === 'invalid') {
@@ -133,7 +136,7 @@ class Connection {
   }
 
   #start(target: string, plan: Plan, isComplete: boolean): void {
-    const running = { onRequest: () => {}, isComplete }
+    const running = { onRequest: () => {}, isComplete, opensTunnel: plan.steps.some((step) => 'tunnel' in step) }
     this.#running = running
     this.#isStarted = !isComplete
     this.#upstream.journal.executes(target, { connection: this.#number, position: this.#position++ })

@@ -113,7 +113,10 @@ export class AnswerCheck {
   }
 
   #checkTunnel(message: ResponseMessage, request: Asked | undefined, rest: Buffer, tunnelled: string): void {
-    const wanted = request?.headers !== undefined && valuesOf({ headers: request.headers }, 'upgrade').length > 0
+    const wanted =
+      request?.headers !== undefined &&
+      request.version !== '1.0' &&
+      valuesOf({ headers: request.headers }, 'upgrade').length > 0
     if (!wanted) this.#report('unasked upgrade', `101 to ${request?.target}`)
     else if (valuesOf(message, 'x-id').join() !== idOf(request.target))
       this.#report('crossed answer', `101 of ${valuesOf(message, 'x-id').join()} to ${request.target}`)

@@ -54,6 +54,14 @@ describe('behind a slow request', () => {
     expect(seen).toEqual(['GET /slow', 'GET /next'])
   })
 
+  it('an upgrade that HTTP/1.0 offers is ignored', async () => {
+    const { port, seen } = await gateway()
+    const offer = 'GET /next HTTP/1.0\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n'
+    const received = await raw(port, slow + offer, (text) => statuses(text).length === 2)
+    expect(statuses(received)).toEqual(['HTTP/1.1 200', 'HTTP/1.1 200'])
+    expect(seen).toEqual(['GET /slow', 'GET /next'])
+  })
+
   it.each([
     ['CONNECT', 405, 'CONNECT a:443 HTTP/1.1\r\nHost: a:443\r\n\r\n'],
     ['garbage', 400, '@@@ garbage\r\n\r\n'],
