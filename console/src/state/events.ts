@@ -1,6 +1,7 @@
 /**
  * Server-sent events. `EventSource` cannot send the token in a header, so the stream is read with `fetch`. A lost stream is
- * opened again, with growing pauses. Events are collected and published once per frame, so that a thousand events per second
+ * opened again, with growing pauses. A hidden page closes it, because browsers open at most six connections to a host over
+ * HTTP/1.1, and a stream occupies one. Events are collected and published once per frame, so that a thousand events per second
  * render as often as one.
  */
 import { signal } from '@preact/signals'
@@ -13,7 +14,7 @@ export type StreamState = 'connecting' | 'open' | 'lost'
 export const streamState = signal<StreamState>('connecting')
 /** Newest first. */
 export const liveRejections = signal<readonly RecentDecision[]>([])
-/** Changes with every reload of the rules, so that pages can refresh. */
+/** Changes with every reload of the rules, and when a stream that may have missed one is open again, so that pages can refresh. */
 export const reloads = signal(0)
 export const healthChanges = signal(0)
 
@@ -23,7 +24,7 @@ const longestPauseMs = 8_000
 
 let stop: AbortController | undefined
 
-/** Opens the stream and keeps it open until `closeEvents`. */
+/** Opens the stream and keeps it open while the page is visible, until `closeEvents`. */
 export function openEvents(): void {
   if (stop !== undefined) return
   stop = new AbortController()
@@ -37,9 +38,13 @@ export function closeEvents(): void {
 
 async function keepOpen(signal: AbortSignal): Promise<void> {
   let pauseMs = firstPauseMs
+  let wasOpen = false
   while (!signal.aborted) {
+    await untilVisible(signal)
+    const request = abortedWhenHidden(signal)
     try {
-      const response = await send('GET', '/api/events', undefined, { signal, headers: { Accept: 'text/event-stream' } })
+      const headers = { Accept: 'text/event-stream' }
+      const response = await send('GET', '/api/events', undefined, { signal: request.signal, headers })
       if (response.status === 401) {
         needsToken.value = true
         closeEvents()
@@ -48,17 +53,39 @@ async function keepOpen(signal: AbortSignal): Promise<void> {
       if (response.ok && response.body !== null) {
         streamState.value = 'open'
         pauseMs = firstPauseMs
+        if (wasOpen) reloads.value += 1
+        wasOpen = true
         await read(response.body)
       }
     } catch {
       // Reported by `streamState`; the loop connects again.
     }
+    const isHidden = request.signal.aborted
+    request.abort()
     if (signal.aborted) return
-    streamState.value = 'lost'
+    streamState.value = isHidden ? 'connecting' : 'lost'
+    if (isHidden) continue
     await pause(pauseMs)
     pauseMs = Math.min(longestPauseMs, pauseMs * 2)
     if (!isOnline.value) pauseMs = Math.min(pauseMs, 2_000)
   }
+}
+
+function untilVisible(stop: AbortSignal): Promise<void> {
+  if (!document.hidden) return Promise.resolve()
+  return new Promise((resolve) => {
+    document.addEventListener('visibilitychange', () => resolve(), { once: true, signal: stop })
+    stop.addEventListener('abort', () => resolve(), { once: true })
+  })
+}
+
+function abortedWhenHidden(stop: AbortSignal): AbortController {
+  const request = new AbortController()
+  const { signal } = request
+  stop.addEventListener('abort', () => request.abort(), { signal })
+  const abortIfHidden = () => document.hidden && request.abort()
+  document.addEventListener('visibilitychange', abortIfHidden, { signal })
+  return request
 }
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { expectAccessible, useBrowser } from './browser.js'
+import { type ConsolePage, expectAccessible, useBrowser } from './browser.js'
 import { openShop } from './shop.js'
 
 const open = useBrowser()
@@ -58,6 +58,30 @@ describe('the overview', () => {
     await page.getByText('The server does not respond. The page reconnects by itself').waitFor({ state: 'detached' })
     await shop.traffic()
     await page.getByText('login · per-hour · 5 of 5 used, retry in').first().waitFor()
+  })
+
+  it('works in many tabs, because a hidden one holds no connection, and is live again when it is shown', async () => {
+    const shop = await openShop()
+    const show = (page: ConsolePage, isShown: boolean) =>
+      page.evaluate(`
+        Object.defineProperty(document, 'hidden', { configurable: true, value: ${!isShown} })
+        document.dispatchEvent(new Event('visibilitychange'))`)
+    const pages: ConsolePage[] = []
+    // Chromium opens six connections to a host.
+    for (let tab = 0; tab < 8; tab++) {
+      for (const page of pages.slice(-1)) await show(page, false)
+      const page = await open(shop.console)
+      await page.getByText('Live', { exact: true }).waitFor()
+      await page.getByText('Nothing was rejected recently.').waitFor()
+      pages.push(page)
+    }
+    const [first] = pages as [ConsolePage, ...ConsolePage[]]
+    await first.getByText('Connecting', { exact: true }).waitFor()
+    await show(first, true)
+    await first.getByText('Live', { exact: true }).waitFor()
+    await shop.traffic()
+    await first.getByText('login · per-hour · 5 of 5 used, retry in').first().waitFor()
+    for (const page of pages) await page.close()
   })
 
   it('fits a phone, in Korean too', async () => {
