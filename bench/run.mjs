@@ -26,7 +26,7 @@ import { sections } from './sections/index.mjs'
 const usage = `Usage: npm run bench -- [--quick] [--runs <n>] [--starts <n>] [--busy <n>] [<section> ...]
        npm run bench -- growth                       cost per decision as keys, rules and processes grow
        npm run bench -- console                      the web console in Chromium
-       npm run bench -- envoy                        beside envoyproxy/ratelimit, both behind Envoy
+       npm run bench -- envoy                        the rate limit service, compared with envoyproxy/ratelimit behind Envoy
        npm run bench -- compare --other <checkout>   compares this checkout with another one
   --quick    takes seconds; the figures are rough, and bench/RESULTS.md is not changed
   --runs     number of runs of each section, each in a new process; default 5
