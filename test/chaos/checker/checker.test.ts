@@ -174,6 +174,16 @@ describe('degraded decisions', () => {
     expect(kinds(history([degraded(second + 100 * ms, { process: 'remote' })], [], more))).toEqual([])
     expect(kinds(history([degraded(second + 100 * ms)], [], more))).toEqual(['unexplained degraded decision'])
   })
+
+  it('are explained while the harness did not run, and until 50 ms later', () => {
+    const loops = new LoopTimes()
+    loops.add('library-1', times10ms(500))
+    const ran = (at: number): boolean => at <= second || at >= second + 100 * ms
+    loops.add('harness', times10ms(500).filter(ran))
+    const at = (afterMs: number) => kinds(history([degraded(second + afterMs * ms)], [], { loops }))
+    expect([at(0), at(150)]).toEqual([[], []])
+    expect([at(-2), at(160)]).toEqual([['unexplained degraded decision'], ['unexplained degraded decision']])
+  })
 })
 
 const times10ms = (count: number): number[] => Array.from({ length: count }, (_, index) => index * 10 * ms)

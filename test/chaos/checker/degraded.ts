@@ -13,6 +13,9 @@ const silentServerMs = 80
 export const remoteProcess = 'remote'
 export const serverProcess = 'server'
 
+/** The process that asks Redis whether it answers. */
+const harnessProcess = 'harness'
+
 export function checkDegraded(history: History): Violation[] {
   const { entries, loops } = history
   const silences = loops.gaps(serverProcess, silentServerMs).map(
@@ -24,7 +27,11 @@ export function checkDegraded(history: History): Violation[] {
       processes: [remoteProcess],
     }),
   )
-  const incidents = [...history.incidents, ...silences]
+  // Nothing shows whether Redis answered while the harness could not run. One processor may have stood still for both.
+  const unobserved = loops
+    .gaps(harnessProcess, silentServerMs)
+    .map(({ from, to }): Incident => ({ fault: `${harnessProcess} did not run`, from, to, explains: 'cut' }))
+  const incidents = [...history.incidents, ...silences, ...unobserved]
   const unexplained = entries.filter(
     (entry) => entry.degraded && !incidents.some((incident) => isExplained(entry, incident, history)),
   )
