@@ -79,6 +79,16 @@ describe('work on large rule sets', () => {
     },
   )
 
+  it.each(['yaml', 'json'] as const)(
+    'a set beside an empty one of a %s file can yield after every few rules',
+    (format) => {
+      const text =
+        format === 'yaml' ? 'ruleSets:\n  - id: empty\n    rules: []\n' : '{"ruleSets":[{"id":"empty","rules":[]}]}'
+      const steps = rewriteSteps(readRulesText(text, format), format, { ruleSets: [{ id: 'empty', rules: [] }, rules] })
+      expect(stepsOf(steps)).toBeGreaterThanOrEqual(few / 32)
+    },
+  )
+
   it('parses long YAML lists like short ones', () => {
     const { value } = finish(parseDocumentSteps(yaml, 'yaml'))
     expect(value).toEqual({ ruleSets: [rules] })

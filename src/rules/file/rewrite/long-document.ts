@@ -38,7 +38,8 @@ export function* rewriteLarge(
   for (const [index, set] of sets.entries()) {
     const before = text && ruleSetsIn(text.document)[index]
     if (text === undefined || before === undefined) return undefined
-    if (before.rules === set.rules) continue
+    if (before.rules === set.rules || (rulesOf(set).length === 0 && hasSameSourceText(before.rules, set.rules)))
+      continue
     text = yield* rewriteList(text, format, { set: index, before: rulesOf(before), after: rulesOf(set) }, together)
   }
   return text && { ...text, document: to }
