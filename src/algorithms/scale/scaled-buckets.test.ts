@@ -141,6 +141,14 @@ describe('a changed window', () => {
     expect(remaining(20, { calendar: { ...calendar, timeZone: 'Asia/Seoul' } })).toBe(20)
     expect(remaining(20)).toBe(20)
   })
+
+  it('keeps the bucket under a capacity of 0 with another calendar', () => {
+    const { charge, remaining } = fixture('FIXED_WINDOW')
+    const calendar = { unit: 'DAY', timeZone: 'Australia/Lord_Howe', month: 1, day: 1 } as const
+    charge(10, 9, { calendar })
+    expect(charge(0, 1, { calendar: { ...calendar, timeZone: 'UTC' } })).toBe(false)
+    expect(remaining(10, { calendar })).toBe(1)
+  })
 })
 
 describe('operations on a bucket of an earlier definition', () => {

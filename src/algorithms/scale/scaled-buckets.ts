@@ -50,7 +50,8 @@ export class ScaledBuckets implements Buckets {
     const written = this.#written[slot]
     if (written === undefined || written === this.#current) return
     const target = this.#targetOf(written, band)
-    if (this.#startsFull(written) || this.expiresAt(slot, band) <= now) this.clear(slot)
+    const isKept = this.#current.definition.capacity === 0
+    if ((!isKept && this.#startsFull(written)) || this.expiresAt(slot, band) <= now) this.clear(slot)
     else if (target !== undefined && target !== written) {
       this.#convert(slot, written, target, now, this.#buckets, slot)
       this.#written[slot] = target
