@@ -1,6 +1,6 @@
 /** Generated from consume.lua by scripts/assemble-lua.mjs; do not edit. */
 export const consumeScript = {
-  sha: '2338f6da1a736f3090f0a804a2546775b679740f',
+  sha: 'faa3e82b917f8993c52ef3c43c194fee5e0e4412',
   source: `local RUN = 7
 local FAILED, ALLOWED, EMPTY = 2, 3, 4
 local TOKEN_BUCKET, FIXED_WINDOW = 1, 4
@@ -34,29 +34,31 @@ end
 end
 end
 local results, length, decision = { now }, 1, 0
-local cells, formats = {}, {}
+local cells, formats, windowFormats = {}, {}, {}
 local charged, assignments, expiries = 0, {}, {}
 local slowPath
 for _ = 1, entryCount do
 local operation, decisions, items, key, offset = numbers[position + 1], 1, nil, nil, nil
-local areTokenBuckets, isBucket, isWindow, permits, maxWaitTicks, tag, capacity, tokens, window
+local areTokenBuckets, areWindows, isBucket, isWindow, permits, maxWaitTicks, tag, capacity, tokens, window
 if operation == RUN then
 decisions, items, key, offset = numbers[position + 2], numbers[position + 3], numbers[position + 4], position + 4
 position = offset + 4 * items
-areTokenBuckets = not found
+areTokenBuckets, areWindows = not found, not found
 for terms = offset + 4, position, 4 do
 local first, count = numbers[terms - 1], numbers[terms]
-areTokenBuckets = areTokenBuckets and count > 0 and numbers[terms - 3] > 0
+local takes = count > 0 and numbers[terms - 3] > 0
+areTokenBuckets, areWindows = areTokenBuckets and takes, areWindows and takes
 for band = first, first + count - 1 do
-areTokenBuckets = areTokenBuckets and numbers[4 * band + 1] % 256 == TOKEN_BUCKET
+local algorithm = numbers[4 * band + 1] % 256
+areTokenBuckets = areTokenBuckets and algorithm == TOKEN_BUCKET
+areWindows = areWindows and algorithm == FIXED_WINDOW and type(numbers[4 * band + 4]) == 'number'
 end
 end
-if items == 1 and numbers[position] == 1 and not found then
+if items == 1 and numbers[position] == 1 then
 local band = 4 * numbers[position - 1]
 permits, maxWaitTicks = numbers[position - 3], numbers[position - 2]
 tag, capacity, tokens, window = numbers[band + 1], numbers[band + 2], numbers[band + 3], numbers[band + 4]
-isBucket = areTokenBuckets
-isWindow = tag % 256 == FIXED_WINDOW and permits > 0 and type(window) == 'number'
+isBucket, isWindow = areTokenBuckets, areWindows
 end
 end
 for _ = 1, decisions do
@@ -170,6 +172,42 @@ if isDone then
 results[length + 1] = EMPTY
 length = at
 end
+end
+elseif areWindows then
+isDone = true
+local at, granted = length + 1, charged
+for item = 1, items do
+local terms, value = offset + 4 * item, values[key + item - 1]
+local permits, first, count = numbers[terms - 3], 4 * numbers[terms - 1], numbers[terms]
+local expiresAt, byte, cell = now, 1, 0
+if value and #value ~= 28 * count then isDone = false end
+for band = first, isDone and first + 4 * count - 4 or 0, 4 do
+local tag, capacity, window = numbers[band + 1], numbers[band + 2], numbers[band + 4]
+local open, taken, before = floor(now / window) * window, permits, -1
+if value then
+local storedTag, storedWindow, storedCount, storedAt, storedBefore = unpackNumbers('<I4I7I5I7i5', value, byte)
+isDone = storedTag == tag and now >= storedAt and storedWindow <= open
+if storedWindow == open then taken, before = taken + storedCount, storedBefore end
+byte = byte + 28
+end
+isDone = isDone and taken <= capacity
+if not isDone then break end
+local resetAt = open + window
+if resetAt > expiresAt then expiresAt = resetAt end
+cells[cell + 1], cells[cell + 2], cells[cell + 3], cells[cell + 4], cells[cell + 5] = tag, open, taken, now, before
+cell = cell + 5
+results[at + 1], results[at + 2] = capacity - taken, resetAt
+at = at + 2
+end
+if not isDone then break end
+windowFormats[count] = windowFormats[count] or '<' .. rep('I4I7I5I7i5', count)
+granted = granted + 1
+assignments[2 * granted - 1], assignments[2 * granted] = KEYS[key + item - 1], pack(windowFormats[count], unpack(cells, 1, cell))
+expiries[granted] = format('%d', ceil((expiresAt - expiryBase) / 1000) + expiryMargin)
+end
+if isDone then
+results[length + 1] = ALLOWED
+length, charged = at, granted
 end
 end
 if not isDone then

@@ -84,8 +84,8 @@ end
 -- Decide
 
 local results, length, decision = { now }, 1, 0
--- The new buckets of a key, and the format of several buckets.
-local cells, formats = {}, {}
+-- The new buckets of a key, and the formats of several buckets.
+local cells, formats, windowFormats = {}, {}, {}
 -- The keys that the fast paths have charged: their number, their names and new values in turn, and their expiries as text, because
 -- Redis would convert numbers with all digits of a double, which is slower.
 local charged, assignments, expiries = 0, {}, {}
@@ -95,26 +95,28 @@ local slowPath
 
 for _ = 1, entryCount do
   local operation, decisions, items, key, offset = numbers[position + 1], 1, nil, nil, nil
-  local areTokenBuckets, isBucket, isWindow, permits, maxWaitTicks, tag, capacity, tokens, window
+  local areTokenBuckets, areWindows, isBucket, isWindow, permits, maxWaitTicks, tag, capacity, tokens, window
   if operation == RUN then
     decisions, items, key, offset = numbers[position + 2], numbers[position + 3], numbers[position + 4], position + 4
     position = offset + 4 * items
-    areTokenBuckets = not found
+    areTokenBuckets, areWindows = not found, not found
     for terms = offset + 4, position, 4 do
       local first, count = numbers[terms - 1], numbers[terms]
-      areTokenBuckets = areTokenBuckets and count > 0 and numbers[terms - 3] > 0
+      local takes = count > 0 and numbers[terms - 3] > 0
+      areTokenBuckets, areWindows = areTokenBuckets and takes, areWindows and takes
       for band = first, first + count - 1 do
-        areTokenBuckets = areTokenBuckets and numbers[4 * band + 1] % 256 == TOKEN_BUCKET
+        local algorithm = numbers[4 * band + 1] % 256
+        areTokenBuckets = areTokenBuckets and algorithm == TOKEN_BUCKET
+        -- The windows of a calendar are a list.
+        areWindows = areWindows and algorithm == FIXED_WINDOW and type(numbers[4 * band + 4]) == 'number'
       end
     end
     -- A single band of a single rule, the most frequent case.
-    if items == 1 and numbers[position] == 1 and not found then
+    if items == 1 and numbers[position] == 1 then
       local band = 4 * numbers[position - 1]
       permits, maxWaitTicks = numbers[position - 3], numbers[position - 2]
       tag, capacity, tokens, window = numbers[band + 1], numbers[band + 2], numbers[band + 3], numbers[band + 4]
-      isBucket = areTokenBuckets
-      -- The windows of a calendar are a list.
-      isWindow = tag % 256 == FIXED_WINDOW and permits > 0 and type(window) == 'number'
+      isBucket, isWindow = areTokenBuckets, areWindows
     end
   end
   for _ = 1, decisions do
@@ -126,6 +128,8 @@ for _ = 1, entryCount do
       --@include ../../../algorithms/fixed-window-take-one.lua
     elseif areTokenBuckets then
       --@include ../../../algorithms/token-bucket-take.lua
+    elseif areWindows then
+      --@include ../../../algorithms/fixed-window-take.lua
     end
     if not isDone then
       if not slowPath then

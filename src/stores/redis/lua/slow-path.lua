@@ -1,4 +1,4 @@
--- All decisions except token buckets that are charged without waiting, which consume.lua handles itself.
+-- All decisions except token buckets and fixed windows that are charged without waiting, which consume.lua handles itself.
 local DENIED, GRANTED = 0, 1
 local never, max = math.huge, math.max
 local WIDE, LONG, cellBytes, smallLogBytes = 8, 32, 28, 12
