@@ -24,7 +24,7 @@ const importChild = fileURLToPath(new URL('import-child.mjs', import.meta.url))
 export const fluxGateBulk = (...load) => nodeLoader(child, ...load)
 
 /**
- * Imports overrides from CSV, until they are in force.
+ * Imports overrides from CSV, until they are in effect.
  *
  * @type {(name: string, uri: string, file: string, how: 'fast' | 'gentle', records: number) => Loader}
  */

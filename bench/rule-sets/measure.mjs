@@ -11,7 +11,7 @@
  * @property {string} name
  * @property {number} longestCpuMs CPU time of the main thread in one turn of the event loop
  * @property {number} longestCheckMs
- * @property {number} seconds until the change is in force
+ * @property {number} seconds until the change is in effect
  * @property {number} cpuSeconds of the main thread
  */
 import { execFile } from 'node:child_process'

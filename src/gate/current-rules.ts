@@ -14,7 +14,7 @@ import { defaultMaxWaitMs } from '../core/waiting/waiting-room.js'
 import { BucketGenerations } from './generations/bucket-generations.js'
 import type { FluxGateOptions } from './options.js'
 
-/** The compiled rules in force, and the current generations of their buckets. */
+/** The compiled current rules, and the current generations of their buckets. */
 export class CurrentRules {
   readonly #options: FluxGateOptions
   readonly #store: Pick<BucketStore, 'retire'>
@@ -53,7 +53,7 @@ export class CurrentRules {
   readonly compiledRule = (ruleSetId: string, ruleId: string): CompiledRule | undefined =>
     this.snapshot.plans.get(ruleSetId)?.rules.get(ruleId)
 
-  /** True if the group belongs to a rule in force, not to a candidate. */
+  /** True if the group belongs to a current rule, not to a candidate. */
   has({ ruleSetId, ruleId }: BucketGroup): boolean {
     return this.compiledRule(ruleSetId, ruleId) !== undefined
   }
@@ -70,7 +70,7 @@ export class CurrentRules {
     throw new FluxGateError('FLUXGATE_ARGUMENT_INVALID', message)
   }
 
-  /** Puts new rules in force. Decisions in flight finish with the rules they started with. */
+  /** Activates new rules. Decisions in flight finish with the rules they started with. */
   replace(ruleSets: readonly RuleSet[]): void | Promise<void> {
     return this.#inTurn(() => this.#replaceSteps(ruleSets))
   }

@@ -10,7 +10,7 @@ export interface GateEvents {
   decision: { readonly decision: Decision; readonly context: RequestContext; readonly durationMs: number }
   /** A decision of this process has banned a key. `until` is an ISO 8601 time. */
   ban: { readonly ruleSetId: string; readonly ruleId: string; readonly key: string; readonly until: string }
-  /** Emitted after each reload; `changed` is false if the rules were equal. With an `error`, the previous rules stay in force. */
+  /** Emitted after each reload; `changed` is false if the rules were equal. With an `error`, the previous rules stay in effect. */
   reload: { readonly changed: boolean; readonly error: FluxGateError | null }
   /** The store has failed: in a decision, a bucket reset or a health probe. Emitted once per outage. */
   degraded: { readonly error: unknown }

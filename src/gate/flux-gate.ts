@@ -95,9 +95,9 @@ export interface FluxGate extends Handler {
   look(what: BucketSelector): Promise<readonly BandDecision[]>
   /** Resets the buckets of a key, of a rule (without `key`), or of a rule set (without `ruleId`). */
   reset(what: Pick<BucketSelector, 'ruleSetId'> & Partial<BucketSelector>): Promise<void>
-  /** Reloads the rules. Rejects if they are invalid; the current rules then stay in force. */
+  /** Reloads the rules. Rejects if they are invalid; the current rules then stay in effect. */
   reload(): Promise<void>
-  /** The rule sets in force. */
+  /** The current rule sets. */
   readonly ruleSets: readonly RuleSet[]
   /** The id of the rule set for requests that name none; undefined if no rule set is the default. */
   readonly defaultRuleSetId: string | undefined
@@ -107,7 +107,7 @@ export interface FluxGate extends Handler {
   readonly overrides?: OverrideStore | undefined
   /** Bans of keys by rules with `ban`; undefined if the store does not support them. */
   readonly bans?: BanStore | undefined
-  /** Candidates: other versions of rule sets, evaluated alongside the rules in force without effect. */
+  /** Candidates: other versions of rule sets, evaluated alongside the current rules without effect. */
   readonly candidates: CandidateControl
   /** Adds an event listener. Returns a function that removes it. */
   on<Name extends keyof GateEvents>(name: Name, listener: GateListener<Name>): () => void

@@ -152,7 +152,7 @@ export class Gate implements FluxGate {
     this.warnings.warn('FLUXGATE_RULE_SET_UNKNOWN', message)
   }
 
-  /** An edit made in this process is in force here before the edit resolves. */
+  /** An edit made in this process is in effect here before the edit resolves. */
   async #edited({ ruleSetId, removed }: EditedRules): Promise<void> {
     await this.#book.reload()
     // Exactly one of the processes that share the buckets must reset them: the one that made the edit.

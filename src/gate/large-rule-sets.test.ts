@@ -111,7 +111,7 @@ describe('work on large rule sets', () => {
 })
 
 describe('a gate that reloads a large rule set', () => {
-  it('keeps deciding by the previous rules until the new ones are in force', async () => {
+  it('keeps deciding by the previous rules until the new ones are in effect', async () => {
     const rules = setOf(1)
     const gate = await createFluxGate({ rules, reload: { strategy: 'NONE' } })
     rules.rules = setOf(5).rules

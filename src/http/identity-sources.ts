@@ -30,7 +30,7 @@ export function requireSources(rule: Rule, sources: IdentitySources): void {
 }
 
 /**
- * Warns once about each rule in force that uses an identity without a source, now and after each reload. `isUsed` selects the
+ * Warns once about each current rule that uses an identity without a source, now and after each reload. `isUsed` selects the
  * rule sets to check. Returns a function that stops watching.
  */
 export function watchIdentitySources(

@@ -41,7 +41,7 @@ export interface ServerGate extends Required<Handler> {
   /** Throws if the rule set of a check does not charge its costs. Charges nothing. */
   validateCosts(options: Pick<CheckOptions, 'ruleSetId' | 'permits' | 'costs'>): void
   explain(context: RequestContext, options?: ExplainOptions): Promise<Explanation>
-  /** Candidates in force, and their comparison in this process. */
+  /** Active candidates, and their comparison in this process. */
   readonly candidates: {
     get(ruleSetId: string): RuleSet | undefined
     report(ruleSetId: string): CandidateReport | undefined

@@ -12,7 +12,7 @@ export function requireRuleStore({ rules }: ApiParts): RuleStore {
   )
 }
 
-/** Reloads the gate and resolves once the stored rules are in force. Throws 409 with the reason if they cannot be loaded. */
+/** Reloads the gate and resolves once the stored rules are in effect. Throws 409 with the reason if they cannot be loaded. */
 export async function applyStoredRules({ gate }: ApiParts, before: string): Promise<void> {
   try {
     await gate.reload()

@@ -6,7 +6,7 @@ export const nowUs = (): number => Number(process.hrtime.bigint() / 1_000n)
 /** One bucket that a decision looked at. */
 export interface Charge {
   readonly rule: string
-  /** The capacity in force; an edit of the rule changes it, so it also tells generations of the rule apart. */
+  /** The current capacity; an edit of the rule changes it, so it also tells generations of the rule apart. */
   readonly limit: number
   /** Epoch milliseconds. */
   readonly resetAt: number

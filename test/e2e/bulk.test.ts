@@ -124,7 +124,7 @@ describe('fluxgate bulk overrides', () => {
     expect({ ...good, stdout: plain(good.stdout) }).toEqual({
       status: 0,
       stdout:
-        '2 of 2 records written, in …\nThe overrides are in force and replace all previous overrides of the rule.\n',
+        '2 of 2 records written, in …\nThe overrides are in effect and replace all previous overrides of the rule.\n',
       stderr: '',
     })
     const live = await server.call('HGET', 'fluxgate:{overrides}:live', '["api","per-key"]')

@@ -123,7 +123,7 @@ describe('an edit of the routes', () => {
     await arrived.promise
 
     configure(workspace, [route('one', b.url, '/x', [oneAnHour])])
-    await running.until('the reload is logged', () => running.stdout().includes('reloaded: 1 route in force'))
+    await running.until('the reload is logged', () => running.stdout().includes('reloaded: 1 route active'))
     expect([await body('/x'), (await ask(`${running.url}/x`)).status]).toEqual(['b', 429])
     expect((await ask(`${running.url}/y`)).status).toBe(404)
     resume.resolve()
@@ -131,7 +131,7 @@ describe('an edit of the routes', () => {
 
     configure(workspace, [route('one', 'nowhere')])
     const reloadError =
-      /failed to reload fluxgate\.yaml, the current routes stay in force: gateway\.routes\[0\]\.uri: must be http/
+      /failed to reload fluxgate\.yaml, the current routes stay in effect: gateway\.routes\[0\]\.uri: must be http/
     await running.until('the error is logged', () => reloadError.test(running.stderr()))
     expect((await ask(`${running.url}/x`)).status).toBe(429)
 
@@ -218,7 +218,7 @@ describe('workers', () => {
     expect(statuses.filter((status) => status === 200)).toHaveLength(2)
 
     configure(workspace, [route('one', uri)], { workers: 2 })
-    await running.until('the reload is logged', () => running.stdout().includes('reloaded: 1 route in force'))
+    await running.until('the reload is logged', () => running.stdout().includes('reloaded: 1 route active'))
     await running.until('all workers use the new routes', async () => {
       const all = await Promise.all(Array.from({ length: 8 }, () => ask(running.url)))
       return all.every(({ status }) => status === 200)

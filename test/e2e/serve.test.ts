@@ -56,7 +56,7 @@ describe('the server as a process', () => {
     const workspace = withRules(1)
     const running = await workspace.start(args)
     workspace.write('rules.yaml', ruleSet(5))
-    await running.until('the edit is in force', () => running.stdout().includes('rules.yaml reloaded: 1 rule in force'))
+    await running.until('the edit is in effect', () => running.stdout().includes('rules.yaml reloaded: 1 rule active'))
     expect((await check(running)).remaining).toBe(4)
     running.process.kill('SIGHUP')
     await running.until('the rules are reloaded', () => running.stdout().includes('rules.yaml reloaded: no changes'))
@@ -150,7 +150,7 @@ describe('the server as a process', () => {
       return /rules\.yaml/.test(rules?.error ?? '')
     })
     workspace.write('rules.yaml', { id: 'api', rules: [{ id: 'one', bands: [{ capacity: 9, window: '1h' }] }] })
-    await running.until('the corrected rules are in force', async () => (await peek()) === 9)
+    await running.until('the corrected rules are in effect', async () => (await peek()) === 9)
     running.process.kill('SIGTERM')
     expect(await running.ended).toBe(0)
   })
@@ -215,7 +215,7 @@ describe('servers that share a Redis', () => {
     })
     expect(put.status).toBe(201)
     expect((await check(first)).remaining).toBe(2)
-    await second.until('the rule is in force there too', async () => (await check(second)).remaining >= 0)
+    await second.until('the rule is in effect there too', async () => (await check(second)).remaining >= 0)
     const summed = async (): Promise<boolean> => {
       const { keys } = (await documentOf(`${first.api}/api/stats/top?by=requests`)) as { keys: { requests: number }[] }
       return (keys[0]?.requests ?? 0) >= 2
@@ -292,7 +292,7 @@ describe('servers that share a MongoDB', () => {
     const put = await fetch(`${first.api}/api/rule-sets/api`, { method: 'PUT', headers: json, body })
     expect(put.status).toBe(201)
     expect((await check(first)).remaining).toBe(2)
-    await second.until('the rule is in force there too', async () => (await check(second)).remaining >= 0)
+    await second.until('the rule is in effect there too', async () => (await check(second)).remaining >= 0)
     expect(((await documentOf(`${second.api}/info`)).rules as { type: string }).type).toBe('mongo')
   })
 })

@@ -116,12 +116,12 @@ describe('an edit of the rules', () => {
     const running = await start()
     expect(await statuses(`${running.url}/sliding-log`, 4)).toEqual([200, 200, 200, 429])
     edit((text) => text.replace('{ capacity: 3, window: 1m }', '{ capacity: 1, window: 1m }'))
-    await running.until('the new rules apply', () => /rules\.yaml reloaded: 8 rules in force\n/.test(running.stdout()))
+    await running.until('the new rules apply', () => /rules\.yaml reloaded: 8 rules active\n/.test(running.stdout()))
     expect(await statuses(`${running.url}/sliding-log`, 2)).toEqual([200, 429])
   })
 
   const notTaken =
-    'failed to reload rules.yaml, the current rules stay in force: ruleSets[0].rules[3].bands[0].capacity: must be a whole number from 0 to 1000000000; received "none" (line 42, column 25)'
+    'failed to reload rules.yaml, the current rules stay in effect: ruleSets[0].rules[3].bands[0].capacity: must be a whole number from 0 to 1000000000; received "none" (line 42, column 25)'
 
   it('that is invalid changes nothing and is logged with its position', async () => {
     const running = await start()

@@ -1,4 +1,4 @@
-/** Candidates: other versions of rule sets, evaluated alongside the rules in force without effect. */
+/** Candidates: other versions of rule sets, evaluated alongside the current rules without effect. */
 import { found, get, loadPages, request } from './api.js'
 import { plainSet, type RuleDocument, type RuleSetDocument, ruleSetPath, withOriginals } from './rules.js'
 

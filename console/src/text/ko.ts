@@ -135,7 +135,7 @@ export const ko: Readonly<Record<keyof typeof en, string>> = {
   form: '양식',
   valid: '규칙이 유효합니다.',
   reviewTitle: '변경 사항 검토',
-  inForceAtOnce: '저장하면 바로 적용됩니다.',
+  takesEffectOnSave: '저장하면 바로 적용됩니다.',
   save: '저장',
   conflict: '그 사이에 규칙이 변경되었습니다',
   conflictHelp: '{time}에 다시 저장되었습니다. 내 변경은 사라지지 않습니다. 두 버전을 비교하고 선택하세요.',

@@ -64,12 +64,12 @@ export function reportWith(log: Logger, { json }: { readonly json?: true }): Sta
     },
     reloaded(reloaded) {
       const { rules, error } = reloaded
-      if (error !== null) log.error(`failed to reload ${rules}, the current rules stay in force: ${oneLine(error)}`)
+      if (error !== null) log.error(`failed to reload ${rules}, the current rules stay in effect: ${oneLine(error)}`)
       report.reloaded(reloaded)
     },
     rerouted(rerouted) {
       const { config, needsRestart, error } = rerouted
-      if (error !== null) log.error(`failed to reload ${config}, the current routes stay in force: ${oneLine(error)}`)
+      if (error !== null) log.error(`failed to reload ${config}, the current routes stay in effect: ${oneLine(error)}`)
       if (needsRestart) log.warn(`${config} also changes settings that take effect only after a restart`)
       report.rerouted(rerouted)
     },
@@ -112,11 +112,11 @@ const textReport: StartReport = {
   },
   reloaded({ rules, ruleCount, changed, error }) {
     if (error !== null) return
-    if (changed) print(`${time()} ${rules} reloaded: ${counted(ruleCount, 'rule')} in force`)
+    if (changed) print(`${time()} ${rules} reloaded: ${counted(ruleCount, 'rule')} active`)
     else print(`${time()} ${rules} reloaded: no changes`)
   },
   rerouted({ config, routeCount, error }) {
-    if (error === null) print(`${time()} ${config} reloaded: ${counted(routeCount, 'route')} in force`)
+    if (error === null) print(`${time()} ${config} reloaded: ${counted(routeCount, 'route')} active`)
   },
   warning: () => {},
   stopping: () => print(`${time()} stopping: finishing requests in flight; press Ctrl-C again to exit at once`),

@@ -2,7 +2,7 @@ import type { BucketGroup } from '../bucket-store.js'
 import type { EntryQuery } from '../overrides/override-storage.js'
 import { utf8Length } from '../runtime/utf8.js'
 
-/** A ban in force. Times are in ticks of the store's clock. */
+/** An active ban. Times are in ticks of the store's clock. */
 export interface KeyBan {
   /** The rate limit key. */
   readonly key: string

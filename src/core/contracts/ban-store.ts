@@ -31,7 +31,7 @@ export interface BanQuery extends Partial<PageQuery> {
  * key, and within a second for all others.
  */
 export interface BanStore {
-  /** Lists the bans of a rule that are in force, sorted by key. */
+  /** Lists the active bans of a rule, sorted by key. */
   list(ruleSetId: string, ruleId: string, query?: BanQuery): Promise<Page<ActiveBan>>
   /** Resolves to undefined if the key is not banned. */
   get(ruleSetId: string, ruleId: string, key: string): Promise<ActiveBan | undefined>

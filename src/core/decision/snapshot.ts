@@ -21,7 +21,7 @@ export interface SnapshotOptions extends ScopeKeyOptions {
   readonly maxWaitMs: number
   /** True if a change of its bands resets the buckets of a rule without `onRuleChange`. */
   readonly resetBucketsOnReload: boolean
-  /** True for candidates, whose buckets are separate from those of the rules in force and never leased. */
+  /** True for candidates, whose buckets are separate from those of the current rules and never leased. */
   readonly isCandidate?: boolean
   /** The number of times that the buckets of a rule were reset. Part of its generation. */
   readonly resets: (ruleSetId: string, ruleId: string) => number

@@ -87,7 +87,7 @@ function withoutUnlimited(decision: Decision): Decision {
   return decision
 }
 
-/** Looks up names in the rule sets in force, which are replaced as a whole. Few rules have a name. */
+/** Looks up names in the current rule sets, which are replaced as a whole. Few rules have a name. */
 function ruleNames(gate: RateLimitGate): NameOfRule {
   let known: readonly RuleSet[] | undefined
   let names = new Map<string, ReadonlyMap<string, string>>()

@@ -10,7 +10,7 @@ import { isObject } from '../../validation/fields.js'
 import { pageArguments, pageCursor } from '../overrides/page-arguments.js'
 
 export interface BanStoreOptions {
-  /** Returns the rule in force and its buckets. */
+  /** Returns the current rule and its buckets. */
   readonly ruleOf: (ruleSetId: string, ruleId: string) => RuleWithGroup | undefined
   readonly ipv6Prefix?: number | undefined
 }

@@ -21,7 +21,7 @@ export interface CandidateHandlerParts {
 }
 
 /**
- * Decides with the rules in force, and evaluates the candidate of the rule set alongside them, without effect on the decision. The
+ * Decides with the current rules, and evaluates the candidate of the rule set alongside them, without effect on the decision. The
  * candidate is a decision of its own, which charges all of its buckets or none. It is requested in the same turn of the event
  * loop, so a remote store receives both in one call. Used only while there are candidates.
  */

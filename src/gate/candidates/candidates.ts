@@ -6,17 +6,17 @@ import { compileSnapshot, type Plan, type SnapshotOptions } from '../../core/dec
 import type { Rule, RuleSet } from '../../core/rule.js'
 import { CandidateComparison, type CandidateReport } from '../../telemetry/candidates/report.js'
 
-/** A compiled candidate and its comparison with the rules in force. */
+/** A compiled candidate and its comparison with the current rules. */
 export interface Candidate {
   readonly ruleSet: RuleSet
   readonly digest: string
   readonly plan: Plan
   readonly comparison: CandidateComparison
-  /** The rules in force of the algorithm CONCURRENCY, which candidates do not evaluate. */
+  /** The current rules of the algorithm CONCURRENCY, which candidates do not evaluate. */
   readonly heldRules: ReadonlySet<string>
 }
 
-/** The candidates in force, by the id of their rule set. */
+/** The active candidates, by the id of their rule set. */
 export class Candidates {
   readonly #clock: Clock
   readonly #store: Pick<BucketStore, 'retire'>
@@ -70,7 +70,7 @@ export class Candidates {
   }
 
   /**
-   * Compiles with the id of the rule set in force: overrides and `enforcePercent` then apply as they would after a promotion.
+   * Compiles with the id of the current rule set: overrides and `enforcePercent` then apply as they would after a promotion.
    * The generation keeps the buckets apart.
    */
   #compile(ruleSet: RuleSet, ruleSetId: string, digest: string): Omit<Candidate, 'heldRules'> {

@@ -25,9 +25,9 @@ export interface GateHealth {
     /** Rules that were removed during an outage and whose buckets will be reset once the store recovers. */
     readonly pendingResets: number
   }
-  /** The rules in force, and how they are reloaded. */
+  /** The current rules, and how they are reloaded. */
   readonly rules: Omit<LoadedRulesStatus, 'failure'> & {
-    /** STALE: the last reload failed, and older rules are in force. */
+    /** STALE: the last reload failed, and older rules are in effect. */
     readonly status: 'UP' | 'STALE'
     /** The name of the reload strategy. */
     readonly reload: string

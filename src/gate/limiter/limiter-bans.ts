@@ -8,7 +8,7 @@ import { ruleSetId } from './rule-buckets.js'
 
 /** The bans of a limiter with `ban`. A change takes effect within a second in all processes. */
 export interface LimiterBans {
-  /** Lists the bans that are in force, sorted by key. */
+  /** Lists the active bans, sorted by key. */
   list(query?: BanQuery): Promise<Page<ActiveBan>>
   /** Resolves to undefined if the key is not banned. */
   get(key: string): Promise<ActiveBan | undefined>

@@ -16,7 +16,7 @@ export interface OverrideImportOptions
   readonly format: 'csv' | 'jsonl'
   /** The rule set of the rule. */
   readonly ruleSetId: string
-  /** The rule as it is in force. It must have `overrides: true`. */
+  /** The current rule. It must have `overrides: true`. */
   readonly rule: Rule
   /** Prefix of all Redis keys; default `fluxgate`. */
   readonly prefix?: string
@@ -32,7 +32,7 @@ const fastBatchSize = 32
 
 /** The result of `bulkOverrides`. */
 export interface OverrideImportReport extends BulkReport {
-  /** True if the imported overrides are in force and have replaced all previous overrides of the rule. */
+  /** True if the imported overrides are in effect and have replaced all previous overrides of the rule. */
   readonly isLive: boolean
 }
 

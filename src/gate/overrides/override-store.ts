@@ -7,7 +7,7 @@ import { overrideDocument, overrideKey, parseOverride } from '../../rules/schema
 import { pageArguments, pageCursor } from './page-arguments.js'
 
 export interface OverrideStoreOptions {
-  /** Returns the rule in force. */
+  /** Returns the current rule. */
   readonly ruleOf: (ruleSetId: string, ruleId: string) => Rule | undefined
   readonly ipv6Prefix?: number | undefined
   readonly clock: Clock

@@ -37,7 +37,7 @@ export interface GatewayChoices extends GivenObserver {
 export interface RunningGateway {
   readonly gate: FluxGate
   readonly server: Server
-  /** IDs of the routes in force that have no limit. */
+  /** IDs of the current routes that have no limit. */
   readonly unlimitedRoutes: readonly string[]
   /** True while rules are reloaded because the routes changed. */
   readonly isRerouting: boolean

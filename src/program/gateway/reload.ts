@@ -10,7 +10,7 @@ export interface RoutesReloaded {
   readonly routeCount: number
   /** True if other settings changed too. They take effect after a restart. */
   readonly needsRestart: boolean
-  /** With an error, the previous routes stay in force. */
+  /** With an error, the previous routes stay in effect. */
   readonly error: FluxGateError | null
 }
 

@@ -123,7 +123,7 @@ export class GatewayRules implements RuleSetProvider {
     return `rule set "${fallback}", which would limit route "${route.id}", does not exist; known rule sets: ${known.join(', ')}. Name one of them, or set ratelimit.filterEnabled: false`
   }
 
-  /** Throws if a route would lose its limit, because a missing rule set limits nothing. The rules in force stay. */
+  /** Throws if a route would lose its limit, because a missing rule set limits nothing. The current rules stay. */
   #rejectRemoved(ofFile: readonly RuleSet[]): void {
     if (!this.#isChecked) return
     const problem = this.#lostLimit(ofFile)

@@ -10,10 +10,10 @@ import type { FluxGate } from '../../gate/flux-gate.js'
 import { forwardProvider } from '../../rules/forward-provider.js'
 import { sendToPrimary } from './messages.js'
 
-/** From the primary: requests the rules in force, or sends the last valid ones (null if it has not received any). */
+/** From the primary: requests the current rules, or sends the last valid ones (null if it has not received any). */
 export type RulesMessage = { readonly rules: 'ASK' } | { readonly rules: 'LAST_VALID'; readonly ruleSets: unknown }
 
-/** From a worker: the rules in force, or a request for the last valid ones with the reason. */
+/** From a worker: the current rules, or a request for the last valid ones with the reason. */
 export const activeRulesReport = 'rules'
 export const lastValidRulesRequest = 'rules-wanted'
 
@@ -50,7 +50,7 @@ export function initialRules(rules: RuleSetProvider): InitialRules {
   }
 }
 
-/** Sends the rules in force to the primary on request, without inline rules of routes, which come from the configuration. */
+/** Sends the current rules to the primary on request, without inline rules of routes, which come from the configuration. */
 export function shareRules(gate: Pick<FluxGate, 'ruleSets'>): void {
   process.on('message', (message) => {
     if (!isRulesMessage(message) || message.rules !== 'ASK') return

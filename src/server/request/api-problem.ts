@@ -16,7 +16,7 @@ export const requestProblems = {
   FLUXGATE_METHOD_NOT_ALLOWED: [405, 'The resource does not support this method. `Allow` lists the supported ones.'],
   FLUXGATE_REQUEST_TIMEOUT: [408, 'The request did not arrive in time.'],
   FLUXGATE_ALREADY_EXISTS: [409, 'The resource already exists.'],
-  FLUXGATE_RULES_NOT_IN_FORCE: [409, 'The stored rules cannot be loaded. The previous rules stay in force.'],
+  FLUXGATE_RULES_NOT_IN_FORCE: [409, 'The stored rules cannot be loaded. The previous rules stay in effect.'],
   FLUXGATE_BODY_TOO_LARGE: [413, 'The body is larger than 1 MiB.'],
   FLUXGATE_MEDIA_TYPE_UNSUPPORTED: [415, 'The body must be JSON in UTF-8.'],
   FLUXGATE_HEADERS_TOO_LARGE: [431, 'The request has too many headers, or they are too long.'],

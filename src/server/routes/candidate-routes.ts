@@ -27,7 +27,7 @@ const group = 'Candidates'
 const access = 'ADMIN'
 const path = '/api/rule-sets/:id/candidate'
 
-/** Candidates: other versions of rule sets, evaluated alongside the rules in force. */
+/** Candidates: other versions of rule sets, evaluated alongside the current rules. */
 export function candidateRoutes(parts: ApiParts): Route[] {
   return [
     route({
@@ -69,7 +69,7 @@ export function candidateRoutes(parts: ApiParts): Route[] {
       path,
       name: 'putCandidate',
       summary:
-        'Create or replace the candidate of a rule set. It is evaluated alongside the rules in force, without effect.',
+        'Create or replace the candidate of a rule set. It is evaluated alongside the current rules, without effect.',
       group,
       access,
       body: ruleSetBodySchema,
@@ -84,7 +84,7 @@ export function candidateRoutes(parts: ApiParts): Route[] {
           by: call.by,
         })
         audit(parts.log, call, 'PUT_CANDIDATE', { ruleSetId: id, version: document.version })
-        await applyStoredRules(parts, 'The candidate was saved, but is not in force.')
+        await applyStoredRules(parts, 'The candidate was saved, but is not in effect.')
         const headers = { ETag: etagOf(document.version) }
         return longJson(await inSlices(canonicalSet(document)), created ? 201 : 200, headers)
       },
@@ -94,7 +94,7 @@ export function candidateRoutes(parts: ApiParts): Route[] {
       path: `${path}/report`,
       name: 'candidateReport',
       summary:
-        'Compare the candidate with the rules in force: requests rejected by both, only by these rules, or only by the candidate.',
+        'Compare the candidate with the current rules: requests rejected by both, only by these rules, or only by the candidate.',
       group,
       access,
       responses: { 200: { description: 'The comparison.', schema: candidateReportSchema } },
@@ -112,7 +112,7 @@ export function candidateRoutes(parts: ApiParts): Route[] {
         'Replace the rule set with its candidate, and remove the candidate. The history keeps the replaced version.',
       group,
       access,
-      headers: { 'If-Match': 'ETag of the rule set in force. Responds with 412 if it has changed.' },
+      headers: { 'If-Match': 'ETag of the current rule set. Responds with 412 if it has changed.' },
       responses: { 200: { description: 'The rule set.', schema: ruleSetSchema, headers: etagHeader } },
       async handle(call) {
         const { id = '' } = call.params
@@ -120,7 +120,7 @@ export function candidateRoutes(parts: ApiParts): Route[] {
         const ifVersion = await expectedVersion(call.headers, async () => (await store.getRuleSet(id))?.version ?? 0)
         const document = await promoteCandidate(store, id, { by: call.by, ifVersion })
         audit(parts.log, call, 'PROMOTE_CANDIDATE', { ruleSetId: id, version: document.version })
-        await applyStoredRules(parts, 'The candidate was promoted, but is not in force.')
+        await applyStoredRules(parts, 'The candidate was promoted, but is not in effect.')
         return longJson(await inSlices(canonicalSet(document)), 200, { ETag: etagOf(document.version) })
       },
     }),
@@ -138,7 +138,7 @@ export function candidateRoutes(parts: ApiParts): Route[] {
         if (!(await dropCandidate(store, id, { by: call.by })))
           throw (await store.getRuleSet(id)) === undefined ? unknownSet(id) : noCandidate(id)
         audit(parts.log, call, 'DROP_CANDIDATE', { ruleSetId: id })
-        await applyStoredRules(parts, 'The candidate was removed, but is still in force.')
+        await applyStoredRules(parts, 'The candidate was removed, but is still in effect.')
         return noContent
       },
     }),

@@ -40,13 +40,13 @@ export function documentRoutes(parts: ApiParts): Route[] {
       body: reloadSchema,
       isBodyOptional: true,
       responses: {
-        200: { description: 'The rules are in force.', schema: reloadedSchema },
-        409: { description: 'The rules cannot be loaded. The previous rules stay in force.' },
+        200: { description: 'The rules are in effect.', schema: reloadedSchema },
+        409: { description: 'The rules cannot be loaded. The previous rules stay in effect.' },
       },
       async handle(call) {
         const requested = call.body?.ruleSetId ?? undefined
         audit(log, call, 'RELOAD', requested === undefined ? {} : { ruleSetId: requested })
-        await applyStoredRules(parts, 'The previous rules stay in force.')
+        await applyStoredRules(parts, 'The previous rules stay in effect.')
         const ruleSets = gate.ruleSets
           .filter(({ id }) => requested === undefined || id === requested)
           .map(({ id, rules }) => ({ id, rules: rules.length }))

@@ -58,7 +58,7 @@ export function ruleRoutes(parts: ApiParts): Route[] {
       method: 'POST',
       path,
       name: 'createRule',
-      summary: 'Create a rule. It is in force when the response arrives.',
+      summary: 'Create a rule. It is in effect when the response arrives.',
       group,
       access,
       body: ruleSchema,
@@ -103,7 +103,7 @@ export function ruleRoutes(parts: ApiParts): Route[] {
       method: 'PUT',
       path: one,
       name: 'putRule',
-      summary: 'Create or replace a rule. It is in force when the response arrives.',
+      summary: 'Create or replace a rule. It is in effect when the response arrives.',
       group,
       access,
       body: ruleBodySchema,
@@ -153,7 +153,7 @@ export function ruleRoutes(parts: ApiParts): Route[] {
         })
         if (!existed) throw unknownRule(call)
         audit(parts.log, call, 'DELETE_RULE', { ruleSetId, ruleId })
-        await applyStoredRules(parts, 'The rule was deleted, but is still in force.')
+        await applyStoredRules(parts, 'The rule was deleted, but is still in effect.')
         return noContent
       },
     }),
@@ -167,7 +167,7 @@ async function put(parts: ApiParts, call: Call, body: unknown, ifVersion: number
   const { document, created } = await requireRuleStore(parts).putRule(ruleSetId, body, { by: call.by, ifVersion })
   const { id: ruleId, version } = document
   audit(parts.log, call, 'PUT_RULE', { ruleSetId, ruleId, version })
-  await applyStoredRules(parts, 'The rule was saved, but is not in force.')
+  await applyStoredRules(parts, 'The rule was saved, but is not in effect.')
   const location = created && { Location: `${pathOfSet(ruleSetId)}/rules/${encodeURIComponent(ruleId)}` }
   return json(canonicalRule(document), created ? 201 : 200, { ETag: etagOf(version), ...location })
 }

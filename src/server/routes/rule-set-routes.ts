@@ -80,7 +80,7 @@ export function ruleSetRoutes(parts: ApiParts): Route[] {
       method: 'PUT',
       path,
       name: 'putRuleSet',
-      summary: 'Create or replace a rule set with all its rules. It is in force when the response arrives.',
+      summary: 'Create or replace a rule set with all its rules. It is in effect when the response arrives.',
       group,
       access,
       body: ruleSetBodySchema,
@@ -100,7 +100,7 @@ export function ruleSetRoutes(parts: ApiParts): Route[] {
         const edit = { by: call.by, ifVersion }
         const { document, created } = await requireRuleStore(parts).putRuleSet(withName(call.body, 'id', id), edit)
         audit(parts.log, call, 'PUT_SET', { ruleSetId: id, version: document.version })
-        await applyStoredRules(parts, 'The rule set was saved, but is not in force.')
+        await applyStoredRules(parts, 'The rule set was saved, but is not in effect.')
         const headers = { ETag: etagOf(document.version), ...(created && { Location: pathOfSet(id) }) }
         return longJson(await inSlices(canonicalSet(document)), created ? 201 : 200, headers)
       },
@@ -126,7 +126,7 @@ export function ruleSetRoutes(parts: ApiParts): Route[] {
         )
         if (!existed) throw unknownSet(id)
         audit(parts.log, call, 'DELETE_SET', { ruleSetId: id })
-        await applyStoredRules(parts, 'The rule set was deleted, but is still in force.')
+        await applyStoredRules(parts, 'The rule set was deleted, but is still in effect.')
         return noContent
       },
     }),

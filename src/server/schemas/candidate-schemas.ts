@@ -6,8 +6,8 @@ import { ruleSetSchema } from './rule-schemas.js'
 
 const open = { isOpen: true }
 const counts = {
-  rejectedByBoth: count('Rejected by the rules in force and by the candidate.'),
-  rejectedNowOnly: count('Rejected by the rules in force only.'),
+  rejectedByBoth: count('Rejected by the current rules and by the candidate.'),
+  rejectedNowOnly: count('Rejected by the current rules only.'),
   rejectedThenOnly: count('Rejected by the candidate only.'),
 }
 

@@ -27,7 +27,7 @@ const policySchema = object(
 
 export const rejectionsSchema = object(
   {
-    policies: listOf(policySchema, 'The bands in force that the `RateLimit` header names. Empty without `ratelimit`.'),
+    policies: listOf(policySchema, 'The current bands that the `RateLimit` header names. Empty without `ratelimit`.'),
     remaining: described(nullable(wholeNumber(0)), '`r` of the `RateLimit` header.'),
     resetSeconds: described(nullable(wholeNumber(0)), '`t` of the `RateLimit` header.'),
     rejections: listOf(recentDecisionSchema, 'Matching rejections among the latest ones, newest first.'),

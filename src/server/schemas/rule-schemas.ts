@@ -88,5 +88,5 @@ export const reloadSchema = object({}, { ruleSetId: nullable(boundedText(0, 128)
 export const reloadedSchema = object(
   { ruleSets: listOf(object({ id: text, rules: count() }, {}, { title: 'ReloadedRuleSet', ...open })) },
   {},
-  { title: 'Reloaded', description: 'The rule sets in force, or only the requested one.', ...open },
+  { title: 'Reloaded', description: 'The current rule sets, or only the requested one.', ...open },
 )

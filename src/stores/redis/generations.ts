@@ -59,7 +59,7 @@ export class RedisGenerations implements SharedGenerations {
     }
   }
 
-  /** If Redis is unavailable, the known generations stay in force until the next poll. */
+  /** If Redis is unavailable, the known generations stay in effect until the next poll. */
   async #poll(): Promise<void> {
     await this.read().catch(() => {})
     if (this.#listeners.size === 0) return

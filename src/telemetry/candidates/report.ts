@@ -2,15 +2,15 @@ import { boundedKey } from '../../core/keys/bounded-key.js'
 
 /** How often a rule set and its candidate rejected the same requests. */
 export interface CandidateCounts {
-  /** Rejected by the rules in force and by the candidate. */
+  /** Rejected by the current rules and by the candidate. */
   readonly rejectedByBoth: number
-  /** Rejected by the rules in force; the candidate would allow the request. */
+  /** Rejected by the current rules; the candidate would allow the request. */
   readonly rejectedNowOnly: number
-  /** Allowed by the rules in force; the candidate would reject the request. */
+  /** Allowed by the current rules; the candidate would reject the request. */
   readonly rejectedThenOnly: number
 }
 
-/** The counts of the requests that a rule has rejected: of the rules in force, or of the candidate under `rejectedThenOnly`. */
+/** The counts of the requests that a rule has rejected: of the current rules, or of the candidate under `rejectedThenOnly`. */
 export interface CandidateRuleCounts extends CandidateCounts {
   /** The id of the rejecting rule. */
   readonly ruleId: string
@@ -22,9 +22,9 @@ export interface CandidateKeyCounts extends CandidateRuleCounts {
   readonly key: string
 }
 
-/** The comparison of a candidate with the rules in force, since it was started or changed. */
+/** The comparison of a candidate with the current rules, since it was started or changed. */
 export interface CandidateReport extends CandidateCounts {
-  /** The id of the rule set in force. */
+  /** The id of the current rule set. */
   readonly ruleSetId: string
   /** Identifies the content of the candidate: reports about different candidates are not added up. */
   readonly digest: string

@@ -46,7 +46,7 @@ export class SharedReports {
   /** The sum over all processes. Falls back to this process while Redis is unavailable. */
   async read(ruleSetId: string): Promise<CandidateReport | undefined> {
     const own = this.#options.own().find((report) => report.ruleSetId === ruleSetId)
-    // Without a candidate in force there is no report, even if other processes have not removed theirs yet.
+    // Without an active candidate there is no report, even if other processes have not removed theirs yet.
     if (own === undefined) return undefined
     try {
       const flat = (await this.#call(ruleSetId, ['HGETALL', this.#key(ruleSetId)])) as readonly string[]

@@ -27,7 +27,7 @@ export function checkDegraded(history: History): Violation[] {
       processes: [remoteProcess],
     }),
   )
-  // Nothing shows whether Redis answered while the harness could not run. One processor may have stood still for both.
+  // Nothing shows whether Redis answered while the harness could not run. A busy machine may have stopped both.
   const unobserved = loops
     .gaps(harnessProcess, silentServerMs)
     .map(({ from, to }): Incident => ({ fault: `${harnessProcess} did not run`, from, to, explains: 'cut' }))

@@ -11,7 +11,7 @@ const saveChange = async (page: ConsolePage): Promise<void> => {
 }
 
 describe('the rules page', () => {
-  it('leads from a rejected request to a corrected rule in force, without documentation', async () => {
+  it('leads from a rejected request to a corrected, active rule without documentation', async () => {
     const shop = await openShop()
     await shop.traffic()
     const page = await open(shop.console)
@@ -24,7 +24,7 @@ describe('the rules page', () => {
     await page.getByRole('dialog').getByText('capacity: 50').waitFor()
     await expectAccessible(page)
     await page.getByRole('dialog').getByRole('button', { name: 'Save', exact: true }).click()
-    await page.getByText('login was saved and is in force.').waitFor()
+    await page.getByText('login was saved and is in effect.').waitFor()
     const login = { method: 'POST', path: '/login', clientIp: '203.0.113.7' }
     expect(await shop.check(login)).toMatchObject({ allowed: true, limit: 50 })
     await page.getByRole('button', { name: 'Undo' }).click()
@@ -53,7 +53,7 @@ describe('the rules page', () => {
     await first.getByLabel('Capacity').fill('6')
     await second.getByLabel('Capacity').fill('7')
     await saveChange(first)
-    await first.getByText('login was saved and is in force.').waitFor()
+    await first.getByText('login was saved and is in effect.').waitFor()
     await saveChange(second)
     const dialog = second.getByRole('dialog')
     await dialog.getByRole('heading', { name: 'The rule was changed in the meantime' }).waitFor()
@@ -63,7 +63,7 @@ describe('the rules page', () => {
     await dialog.getByRole('button', { name: 'Continue editing' }).click()
     expect(await second.getByLabel('Capacity').inputValue()).toBe('7')
     await saveChange(second)
-    await second.getByText('login was saved and is in force.').waitFor()
+    await second.getByText('login was saved and is in effect.').waitFor()
     expect(readFileSync(shop.rulesFile, 'utf8')).toMatch(/capacity"?: ?7\b/)
   })
 
@@ -82,7 +82,7 @@ describe('the rules page', () => {
     await page.getByRole('button', { name: 'History' }).click()
     await page.getByText(/by 127\.0\.0\.1/).waitFor()
     await page.getByRole('button', { name: 'Restore the version before' }).click()
-    await page.getByText('login was restored and is in force.').waitFor()
+    await page.getByText('login was restored and is in effect.').waitFor()
     expect(await shop.check(login)).toMatchObject({ reason: 'ALLOWED' })
   })
 
@@ -99,7 +99,7 @@ describe('the rules page', () => {
     await page.getByText('must be a number from 0 to 100; received 101').first().waitFor()
     await page.getByLabel('Enforced for % of keys').fill('25')
     await saveChange(page)
-    await page.getByText('sign-up was saved and is in force.').waitFor()
+    await page.getByText('sign-up was saved and is in effect.').waitFor()
     await page.goto(`${shop.console}#/rules`)
     await page.getByText('25 %', { exact: true }).waitFor()
     const [download] = await Promise.all([
@@ -142,7 +142,7 @@ describe('the rules page', () => {
     await page.keyboard.press('Enter')
     await tabTo('Save')
     await page.keyboard.press('Enter')
-    await page.getByText('login was saved and is in force.').waitFor()
+    await page.getByText('login was saved and is in effect.').waitFor()
   })
 
   it('imports a rules file after showing the difference', async () => {

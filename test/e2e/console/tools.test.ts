@@ -160,13 +160,13 @@ describe('candidates', () => {
     await page.getByRole('button', { name: 'Promote' }).click()
     await page.getByRole('dialog').getByText('rejected 2 more requests').waitFor()
     await page.getByRole('dialog').getByRole('button', { name: 'Promote' }).click()
-    await page.getByText('The candidate of shop is now in force.').waitFor()
+    await page.getByText('The candidate of shop is now in effect.').waitFor()
     const login = { method: 'POST', path: '/login', clientIp: '203.0.113.9' }
     expect(await shop.check(login)).toMatchObject({ limit: 3 })
     const promoted = await fetch(`${shop.url}/api/rule-sets/shop/rules/login`)
     expect(await promoted.text()).toContain(`"attributes":${attributes}`)
     await page.getByRole('button', { name: 'Undo' }).click()
-    await page.getByText('The candidate of shop is now in force.').waitFor({ state: 'detached' })
+    await page.getByText('The candidate of shop is now in effect.').waitFor({ state: 'detached' })
     await expect.poll(() => shop.check(login)).toMatchObject({ limit: 5 })
   })
 

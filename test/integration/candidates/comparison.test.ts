@@ -45,7 +45,7 @@ it.each(['memory', 'redis'] as const)('reports what would change, by rule and by
     })
 })
 
-it('counts requests that only the rules in force reject', async () => {
+it('counts requests that only the current rules reject', async () => {
   const gate = await createFluxGate({ rules: [ruleSet(1), candidate(2)], clock: manualClock(startMs) })
   for (let i = 0; i < 3; i++) await gate.check({ clientIp: '10.0.0.1' })
   expect(gate.candidates.report('api')).toMatchObject({ rejectedByBoth: 1, rejectedNowOnly: 1, rejectedThenOnly: 0 })
@@ -115,7 +115,7 @@ it.each([
   ['memory', 2_000],
   ['redis', 300],
 ] as const)(
-  'reports no differences if it equals the rules in force, for random rules: %s',
+  'reports no differences if it equals the current rules, for random rules: %s',
   async (name, byDefault) => {
     const seed = randomSeed()
     const random = seededRandom(seed)

@@ -46,7 +46,7 @@ it('is put, compared, promoted with history, and gone afterwards', async () => {
   expect((await ask('POST', '/api/ratelimit/check', { ...check, clientIp: '10.9.9.9' })).body.limit).toBe(3)
 })
 
-it('changes no rule if it is promoted and equals the rules in force', async () => {
+it('changes no rule if it is promoted and equals the current rules', async () => {
   const { ask } = await wholeServer()
   await ask('POST', '/api/ratelimit/check', check)
   const { body: current } = await ask('GET', shop)

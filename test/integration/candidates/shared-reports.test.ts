@@ -55,9 +55,9 @@ it('adds up the reports of all processes, which evaluate a candidate as soon as 
       rules: [{ ruleId: 'per-ip', rejectedThenOnly: 2 }],
       keys: [{ ruleId: 'per-ip', key: keyDigest('10.0.0.1'), rejectedThenOnly: 2 }],
     })
-  // Promoted in one process, in force in both.
+  // Promoted in one process, in effect in both.
   await other.gate.candidates.promote('api', { by: 'bob' })
-  await eventually('the candidate is in force everywhere', async () =>
+  await eventually('the candidate is in effect everywhere', async () =>
     [one, other].every(
       ({ gate }) => gate.candidates.ids().length === 0 && gate.ruleSets[0]?.rules[0]?.bands[0]?.capacity === 2,
     ),

@@ -34,7 +34,7 @@ const seed = randomSeed()
 
 type Scaled = 'FORWARD' | 'ALTERNATING'
 
-/** Only one version of a rule is in force in a process, so cached rejections are compared with changes in one direction. */
+/** Only one version of a rule is in effect in a process, so cached rejections are compared with changes in one direction. */
 const stores: [string, Scaled, number, (clock: Clock) => BucketStore][] = [
   ['memory', 'ALTERNATING', isFull ? 5_000 : 60, (clock) => memoryStore({ clock })],
   [

@@ -1,4 +1,4 @@
-/** A process with a rule store: it edits on request and reports the limit in force whenever that changes. */
+/** A process with a rule store: it edits on request and reports the current limit whenever that changes. */
 import { createFluxGate, fileRuleStore } from 'fluxgate-js'
 import { redisRuleStore } from 'fluxgate-js/redis'
 

@@ -80,7 +80,7 @@ describe('four processes on one Redis', () => {
       const reports = await Promise.all(processes.map((one) => one.reported((report) => report.limit === limit)))
       times.push(Math.max(...reports.map((report) => report.at)) - at)
     }
-    await annotate(`in force in the last of four processes after ${times.join(', ')} ms`)
+    await annotate(`in effect in the last of four processes after ${times.join(', ')} ms`)
   })
 
   it('apply it by polling if the announcement is lost', async ({ annotate }) => {
@@ -94,7 +94,7 @@ describe('four processes on one Redis', () => {
     await open({ channel: `${prefix}elsewhere` }).putRule('api', rule('all', 20), { by })
     const reports = await Promise.all(processes.map((one) => one.reported(({ limit }) => limit === 20)))
     const tookMs = Math.max(...reports.map((report) => report.at)) - at
-    await annotate(`in force after ${tookMs} ms with an interval of 500 ms`)
+    await annotate(`in effect after ${tookMs} ms with an interval of 500 ms`)
   })
 })
 
@@ -187,7 +187,7 @@ describe('a lost subscription', () => {
     expect(await limitOf(gate)).toBe(10)
   })
 
-  it('of a Redis that was emptied keeps the rules in force', async () => {
+  it('of a Redis that was emptied keeps the current rules', async () => {
     const server = await stopAfterTest(startRedis())
     const { open, store } = await place(server.uri)
     const gate = await gateWith({ rules: open(), reload: { pollingIntervalMs: 100 } })
@@ -232,7 +232,7 @@ describe('a reload', () => {
     expect((await gate.check(context)).reason).toBe('NO_RULE_SET')
   })
 
-  it('keeps the rules in force if the new ones are invalid, until they are fixed', async () => {
+  it('keeps the current rules if the new ones are invalid, until they are fixed', async () => {
     const { open, prefix } = await place()
     const gate = await gateWith({ rules: open(), reload: { strategy: 'NONE' } })
     const key = `${prefix}:{${prefix}:rules}:`

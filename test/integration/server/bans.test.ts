@@ -103,7 +103,7 @@ describe('bans over REST', () => {
     ] as const)
       expect(await ask(method, path, method === 'PUT' ? {} : undefined)).toMatchObject({
         status: 404,
-        body: { detail: expect.stringContaining('is not in force') },
+        body: { detail: expect.stringContaining('is not in effect') },
       })
   })
 

@@ -89,7 +89,7 @@ describe('rules', () => {
     expect((await ask('GET', `${rules}/a:b`)).body).toEqual(created.body)
   })
 
-  it('are in force when the response arrives', async () => {
+  it('are in effect when the response arrives', async () => {
     const { ask } = await shop()
     const check = { ruleSetId: 'shop', clientIp: '203.0.113.7', path: '/cart' }
     expect((await ask('POST', '/api/ratelimit/check', check)).body.reason).toBe('NO_RULE')
@@ -293,7 +293,7 @@ describe('rules', () => {
       expect((await ask('PATCH', `${rules}/a`, wrong)).status).toBe(400)
   })
 
-  it('with one glob too many for their set are rejected by POST, PUT and PATCH, and the set stays in force', async () => {
+  it('with one glob too many for their set are rejected by POST, PUT and PATCH, and the set stays in effect', async () => {
     const { ask } = await shop()
     const globs = Array.from({ length: 100 }, (_, i) => ({ id: `r${i}`, path: `/a/*x${i}*`, bands: [band] }))
     expect((await ask('PUT', set, { rules: [...globs, { id: 'plain', path: '/b', bands: [band] }] })).status).toBe(200)

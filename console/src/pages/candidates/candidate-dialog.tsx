@@ -14,7 +14,7 @@ interface CandidateDialogProps {
   readonly onDone: () => void
 }
 
-/** Starts a candidate from the rules in force, or changes the one that is running. */
+/** Starts a candidate from the current rules, or changes the one that is running. */
 export function CandidateDialog({ set, candidate, onClose, onDone }: CandidateDialogProps) {
   const [text, setText] = useState(() => toYaml({ ...plainSet(candidate ?? set), id: set.id }))
   const draft = useSetDraft(text)

@@ -26,7 +26,7 @@ interface CandidateViewProps {
 
 const reportEveryMs = 2_000
 
-/** The report of one candidate as it grows, and the difference to the rules in force. */
+/** The report of one candidate as it grows, and the difference to the current rules. */
 export function CandidateView({ set, candidate, onChanged, onEdit }: CandidateViewProps) {
   const [isPromoting, setPromoting] = useState(false)
   const report = useLoaded(

@@ -19,7 +19,7 @@ async function load(signal: AbortSignal): Promise<Loaded> {
   return { sets, candidates }
 }
 
-/** `#/candidates`, `#/candidates/<set>`: rule sets that are evaluated alongside those in force, without effect. */
+/** `#/candidates`, `#/candidates/<set>`: rule sets that are evaluated alongside those in effect, without effect. */
 export function Candidates() {
   const { data, error, reload } = useLoaded(load, [])
   const seen = reloads.value

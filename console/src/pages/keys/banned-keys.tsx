@@ -7,7 +7,7 @@ import { Scroll } from '../../ui/scroll.js'
 import { Empty, Failure, Loading, messageOf, useLoaded } from '../../ui/states.js'
 import { notify } from '../../ui/toast.js'
 
-/** The bans in force. Not shown if no rule bans keys. */
+/** The active bans. Not shown if no rule bans keys. */
 export function BannedKeys({ sets }: { readonly sets: readonly RuleSetDocument[] }) {
   const rules = sets.flatMap(({ id: ruleSetId, rules }) =>
     rules.filter(({ ban, enabled = true }) => ban !== undefined && enabled).map((rule) => ({ ruleSetId, rule })),

@@ -15,7 +15,7 @@ interface SaveProps {
 export const SaveDialog = ({ before, after, onClose, onSave }: SaveProps) => (
   <Dialog title={t('reviewTitle')} onClose={onClose} isWide>
     <Diff before={before} after={after} />
-    <p class="muted">{t('inForceAtOnce')}</p>
+    <p class="muted">{t('takesEffectOnSave')}</p>
     <div class="dialog-foot">
       <button type="button" class="button" onClick={onClose}>
         {t('cancel')}

@@ -36,10 +36,7 @@ export function bansCommand(): Command {
   return new Command('bans')
     .description('Show and change the bans of a rule on a running server.')
     .addCommand(
-      listCommand(bans, 'List the bans of a rule that are in force, sorted by key.', 'key, until').addHelpText(
-        'after',
-        listHelp,
-      ),
+      listCommand(bans, 'List the active bans of a rule, sorted by key.', 'key, until').addHelpText('after', listHelp),
     )
     .addCommand(getCommand(bans, 'Print the ban of a key.').addHelpText('after', getHelp))
     .addCommand(setCommand())

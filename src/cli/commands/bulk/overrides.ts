@@ -33,7 +33,7 @@ Examples:
       {"key": "10.0.0.0/8", "action": "DENY", "expiresAt": "2030-01-01T00:00:00Z"}
 
 The import is atomic: it replaces all overrides of the rule, or none if any record is invalid.
-Exit status: 0 overrides in force, 1 nothing changed, 2 nothing could be sent.
+Exit status: 0 overrides in effect, 1 nothing changed, 2 nothing could be sent.
 `
 
 export function bulkOverridesCommand(): Command {
@@ -98,7 +98,7 @@ function printImportReport(report: OverrideImportReport, { dryRun, json }: BulkO
   if (json) printJson(asJson(report))
   else {
     printSummary(report, dryRun ? 'valid' : 'written')
-    if (report.isLive) print('The overrides are in force and replace all previous overrides of the rule.')
+    if (report.isLive) print('The overrides are in effect and replace all previous overrides of the rule.')
     else if (!dryRun) print('Nothing has changed.')
   }
 }

@@ -48,7 +48,7 @@ Examples:
   $ fluxgate candidate report api --json | jq .rejectedThenOnly
       requests that only the candidate rejects
 
-"now only" counts requests that only the rules in force reject, "candidate only" those that only the candidate rejects.
+"now only" counts requests that only the current rules reject, "candidate only" those that only the candidate rejects.
 Exit status: 0 success, 1 the rule set has no candidate, 2 the server could not be asked.
 `
 
@@ -97,7 +97,7 @@ const getCommand = (): Command =>
 
 const reportCommand = (): Command =>
   new Command('report')
-    .description('Compare the candidate with the rules in force, by rule and by key.')
+    .description('Compare the candidate with the current rules, by rule and by key.')
     .argument(...ruleSetArgument)
     .addOption(serverOption())
     .option('--json', 'print the report as JSON')

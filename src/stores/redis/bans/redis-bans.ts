@@ -115,7 +115,7 @@ export class RedisBans implements BanStorage {
     clearTimeout(timer)
   }
 
-  /** The bans of these keys that are in force. Removes the others from the index: they have ended, or were lifted or reset. */
+  /** The active bans of these keys. Removes the others from the index: they have ended, or were lifted or reset. */
   async #read(group: BucketGroup, keys: readonly string[]): Promise<KeyBan[]> {
     const size = this.#options.connection.isCluster ? 1 : Math.max(1, keys.length)
     const found: (KeyBan | undefined)[] = []
@@ -172,7 +172,7 @@ export class RedisBans implements BanStorage {
   }
 }
 
-/** Reads the value of a ban. Undefined if it is not in force. */
+/** Reads the value of a ban. Undefined without an active ban. */
 function banIn(key: string, value: unknown, now: number, maxTicks: number): KeyBan | undefined {
   if (value === 0) return undefined
   const bytes = bytesReply(value)

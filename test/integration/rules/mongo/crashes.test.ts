@@ -91,7 +91,7 @@ describe.skipIf(mongoKind === undefined)(
     })
 
     it.skipIf(mongoKind === 'uri')(
-      'a server that goes down leaves the rules in force, and is used again after it recovers',
+      'a server that goes down leaves the rules in effect, and is used again after it recovers',
       async () => {
         const own = await stopAfterTest(startMongo())
         const store = mongoRuleStore(`${own.uri}${own.uri.includes('?') ? '&' : '?'}serverSelectionTimeoutMS=500`)
