@@ -2,7 +2,10 @@ import { readFileSync } from 'node:fs'
 import { expect, it } from 'vitest'
 import { settings } from '../src/config/settings.js'
 import { longestKey } from '../src/core/keys/bounded-key.js'
-import { maxCapacity, maxLogCapacity } from '../src/core/rule.js'
+import { maxOpenReservations } from '../src/core/reservations/reservation.js'
+import { maxCapacity, maxConcurrency, maxLogCapacity } from '../src/core/rule.js'
+import { defaultLimits as grpc } from '../src/envoy/grpc/grpc-server.js'
+import { maxDescriptors } from '../src/envoy/ratelimit/messages.js'
 import { maxHeadSize } from '../src/gateway/upstream/response-head.js'
 import { maxInformational } from '../src/gateway/upstream/upstream-request.js'
 import { maxDepth } from '../src/rules/document/json-text.js'
@@ -16,6 +19,10 @@ import { maxHeaders } from '../src/server/request/api-request.js'
 import { maxBodyBytes } from '../src/server/request/read-body.js'
 import { maxBatch } from '../src/server/schemas/check-schema.js'
 import { pageParameters } from '../src/server/schemas/common-schemas.js'
+import { maxStates } from '../src/stores/memory/bans.js'
+import { maxReservations } from '../src/stores/memory/reservations.js'
+import { maxBans } from '../src/stores/redis/bans/ban-index.js'
+import { maxKeys } from '../src/telemetry/candidates/report.js'
 import { keptKeys, maxRecent } from '../src/telemetry/statistics/local-statistics.js'
 
 const number = (value: unknown): string => Number(value).toLocaleString('en-US')
@@ -36,6 +43,12 @@ const bounds: Readonly<Record<string, unknown>> = {
   'server: event streams': number(maxStreams),
   'server: unsent bytes of one event stream': bytes(maxWaitingBytes),
   'server: items on one page': number(pageParameters.limit.schema.maximum as number),
+  'Envoy: message': bytes(grpc.maxMessageLength),
+  'Envoy: incomplete messages of all calls': bytes(grpc.maxIncompleteBytes),
+  'Envoy: descriptors of one call': number(maxDescriptors),
+  'Envoy: streams of one connection': number(grpc.maxStreams),
+  'Envoy: connections': number(grpc.maxConnections),
+  'Envoy: time to receive a request or to read its response': seconds(grpc.callMs),
   'gateway: request headers': bytes(gateway.maxHeaderSize.defaultValue),
   'gateway: URL': `${number(gateway.maxUrlLength.defaultValue)} characters`,
   'gateway: time without progress of a body': spelt(gateway.idleTimeout.defaultValue),
@@ -48,18 +61,24 @@ const bounds: Readonly<Record<string, unknown>> = {
   'gateway: response headers of an upstream': bytes(maxHeadSize),
   'gateway: informational (1xx) responses to one request': number(maxInformational),
   'memory store: keys': number(store.maxKeys.defaultValue),
+  'memory store: keys with counted rejections or bans': number(maxStates),
+  'memory store: reservations': number(maxReservations),
+  'Redis: listed bans of one rule': number(maxBans),
+  'open reservations of one bucket': number(maxOpenReservations),
   'keys stored verbatim; longer ones are stored as a digest': `${longestKey} bytes`,
   'requests waiting for a refill': number(waitForRefill.maxConcurrentWaits.defaultValue),
   'time a request waits for a refill': spelt(waitForRefill.maxWaitTime.defaultValue),
   'time a decision waits for Redis': `${store.timeoutMs.defaultValue} ms`,
   'statistics: recent decisions': number(maxRecent),
   'statistics: keys': number(keptKeys),
+  'report of a candidate: keys': number(maxKeys),
   'rules in one set': number(maxRulesPerSet),
   'bands of one rule': number(maxBands),
   'path pattern': `${number(maxPathLength)} characters`,
   'values in one rule': number(maxNodes),
   'capacity of a band': number(maxCapacity),
   'capacity of a sliding window log': number(maxLogCapacity),
+  'capacity of a concurrency limit': number(maxConcurrency),
 }
 
 /** `5s` → `5 s`, `5m` → `5 min`. */

@@ -15,7 +15,7 @@ import type { EntryQuery } from '../../core/overrides/override-storage.js'
 import { inSlices, type Steps } from '../../core/scheduling/steps.js'
 
 /** The maximum number of keys with rejections or bans. */
-const maxStates = 100_000
+export const maxStates = 100_000
 /** The oldest keys that are inspected to make room for a new one. */
 const inspected = 16
 /** Keys that are compared with a query per step. */

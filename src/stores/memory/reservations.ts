@@ -17,7 +17,7 @@ import type { Band } from '../../core/rule.js'
 import type { MemoryBuckets } from './buckets.js'
 
 /** The maximum number of reservations that are open, or settled and not yet expired. */
-const maxReservations = 1_000_000
+export const maxReservations = 1_000_000
 const leastSweep = 1_024
 
 interface Stored {

@@ -48,7 +48,7 @@ export interface Verdict {
 type Outcome = keyof CandidateCounts
 type Row = { -readonly [Name in Outcome]: number }
 
-const maxKeys = 5_000
+export const maxKeys = 5_000
 const shownKeys = 100
 const maxKeyLength = 256
 

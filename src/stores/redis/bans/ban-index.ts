@@ -9,7 +9,7 @@ import { RecentKeys } from '../overrides/recent-keys.js'
 import { addScript } from './lua/scripts.generated.js'
 
 /** The maximum number of bans in the index of a rule. Those that end first are removed; they stay in effect. */
-const maxBans = 100_000
+export const maxBans = 100_000
 const perCall = 200
 /** The maximum number of bans that wait to be written. */
 const maxPending = 10_000
