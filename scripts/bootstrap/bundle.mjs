@@ -35,10 +35,10 @@ export async function bundle(/** @type {string} */ dist) {
 const hideRedisStore = {
   name: 'hide-redis-store',
   transform: {
-    filter: { id: /gate[\\/]redis-store-later\.js$/ },
+    filter: { id: /gate[\\/]lazy-redis-store\.js$/ },
     handler(code) {
       const visible = "import('../stores/redis/redis-store.js')"
-      if (!code.includes(visible)) throw new Error(`redis-store-later.js does not contain ${visible}.`)
+      if (!code.includes(visible)) throw new Error(`lazy-redis-store.js does not contain ${visible}.`)
       return code.replace(visible, "load('./redis.js')").concat(hiddenImport)
     },
   },
@@ -83,7 +83,7 @@ async function bundleForEdge(/** @type {string} */ dist) {
 
 /** Modules and their replacements in the build for edge runtimes. @type {Readonly<Record<string, string>>} */
 const edgeModules = {
-  'redis-store-later.js': 'no-redis-store.js',
+  'lazy-redis-store.js': 'no-redis-store.js',
   'decision-reporter.js': 'no-decision-reporter.js',
   'explain-plan.js': 'no-explain-plan.js',
   'rule-matcher.js': 'list-matcher.js',
@@ -93,7 +93,7 @@ const edgeModules = {
 const replaceForEdge = {
   name: 'replace-for-edge',
   resolveId: {
-    filter: { id: /\/(?:redis-store-later|decision-reporter|explain-plan|rule-matcher)\.js$/ },
+    filter: { id: /\/(?:lazy-redis-store|decision-reporter|explain-plan|rule-matcher)\.js$/ },
     handler: (id, importer) =>
       importer &&
       join(

@@ -12,7 +12,7 @@ export interface ServerOptions {
   readonly json?: true
 }
 
-export interface ListOptions extends ServerOptions {
+interface ListOptions extends ServerOptions {
   readonly prefix?: string
   readonly limit?: number
 }
@@ -36,7 +36,7 @@ export interface RuleEntries<Entry> {
 const pageSize = 1_000
 
 /** A subcommand for one rule. The arguments come first, so that they are the same for all subcommands. */
-export const ruleCommand = ({ rule }: Pick<RuleEntries<never>, 'rule'>, name: string, description: string): Command =>
+const ruleCommand = ({ rule }: Pick<RuleEntries<never>, 'rule'>, name: string, description: string): Command =>
   new Command(name)
     .description(description)
     .argument('<rule-set>', 'id of the rule set')

@@ -1,4 +1,4 @@
-/** Entry `fluxgate-js/compat/fastify-rate-limit`: a plugin with the options of @fastify/rate-limit 11. */
+/** Entry `fluxgate-js/compat/fastify-rate-limit`: a plugin with the options of `@fastify/rate-limit` 11. */
 import { type AppliedLimit, applyLimit, type CallOptions, limitHook, normalizeIP } from './fastify-rate-limit/limit.js'
 import {
   completeSettings,
@@ -57,7 +57,7 @@ function addHook(route: any, name: string, hook: unknown): void {
 }
 
 /**
- * Fastify plugin with the options of @fastify/rate-limit.
+ * Fastify plugin with the options of `@fastify/rate-limit`.
  *
  * @example
  * await app.register(rateLimit, { max: 100, timeWindow: '1 minute' })

@@ -41,7 +41,7 @@ export interface BucketGroup {
   readonly listed?: 'ALLOW' | 'DENY'
   /** The rule's own policy while the store fails. */
   readonly onStoreFailure?: OnStoreFailure | undefined
-  /** True if a band is of the algorithm CONCURRENCY: a granted charge occupies slots until its hold is released. */
+  /** True if a band uses the algorithm CONCURRENCY: a granted charge occupies slots until its hold is released. */
   readonly takesHolds?: boolean
   /** Holds values that a store has computed for this group. Set if many decisions reuse the group. */
   readonly memo?: GroupMemo
@@ -160,7 +160,7 @@ export interface Refund {
   readonly key: string
   /** Permits to return to each band. */
   readonly permits: number
-  /** The hold of the charge, which is released. Without it, bands of the algorithm CONCURRENCY are not refunded. */
+  /** The hold of the charge, which is released. Without it, bands with the algorithm CONCURRENCY are not refunded. */
   readonly hold?: HoldId | undefined
   /** Per band, the tick for which its permits were granted: the time of the decision plus the delay of the band. Default: now. */
   readonly grantedAt?: readonly number[] | undefined

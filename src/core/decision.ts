@@ -78,7 +78,7 @@ export interface Decision {
   readonly degradedCause?: ErrorCode
   /** Every band of every matching rule. */
   readonly bands: readonly BandDecision[]
-  /** Identifies the slots that an allowed request occupies under rules of the algorithm CONCURRENCY. Release it when the work ends. */
+  /** Identifies the slots that an allowed request occupies under rules with the algorithm CONCURRENCY. Release it when the work ends. */
   readonly holdId?: string
 }
 

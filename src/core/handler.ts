@@ -32,7 +32,7 @@ export interface Handler {
   /** Decides about a request and charges its buckets. */
   check(context: RequestContext, options?: CheckOptions): Promise<Decision>
   /**
-   * Optional: as `check`, but returns a plain Decision, or throws, where no I/O is needed. Middleware prefers it, because the
+   * Optional: like `check`, but returns a plain Decision, or throws, where no I/O is needed. Middleware prefers it, because the
    * application then runs in the same tick. It calls the functions of `options` as methods.
    */
   decide?(context: RequestContext, options?: CheckOptions): Decision | Promise<Decision>
@@ -42,7 +42,7 @@ export interface Handler {
   release?(holdId: string): Promise<boolean>
   /** Optional: extends a hold by its `maxHold`, from now. Resolves to false if it has expired or was released. */
   renew?(holdId: string): Promise<boolean>
-  /** Optional: charges an estimate, which `settle` replaces by the actual cost. */
+  /** Optional: charges an estimate, which `settle` replaces with the actual cost. */
   reserve?(context: RequestContext, options: ReserveOptions): Promise<Reservation>
   /** Optional. Replaces the estimate of a reservation with its actual cost, exactly once. */
   settle?(id: string, actual?: SettleOptions): Promise<SettledReservation>

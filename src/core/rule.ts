@@ -94,7 +94,7 @@ export interface Rule {
   readonly maxWaitMs?: number
   /** SHADOW: the rule counts, but never rejects. */
   readonly mode: Mode
-  /** The share of keys, in percent, for which the rule enforces; it is a shadow for all others. Default: 100. */
+  /** The share of keys, in percent, for which the rule is enforced; for all others, it is in shadow mode. Default: 100. */
   readonly enforcePercent?: number
   /** LEASED: processes reserve permits in advance and spend them without a round trip. */
   readonly consistency: Consistency

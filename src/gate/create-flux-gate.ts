@@ -10,12 +10,12 @@ import { checkOptions } from './check-options.js'
 import { readGateOptions } from './configured-options.js'
 import type { FluxGate } from './flux-gate.js'
 import { Gate } from './gate.js'
+import type { Closable } from './gate-parts.js'
 import { announcedByStore } from './generations/announced-by-store.js'
 import { isRuleStore, openRules } from './open-rules.js'
 import { boundedStore, isStore, openStore } from './open-store.js'
 import type { FluxGateOptions } from './options.js'
-import type { Closable } from './parts.js'
-import { redisByAddress } from './redis-by-address.js'
+import { redisByUri } from './redis-by-uri.js'
 import { type GivenObserver, openObserver } from './reporting/open-observer.js'
 
 /**
@@ -55,9 +55,9 @@ export async function openGate(input: FluxGateOptions | string, hooks: GateHooks
     // The rule store rejects such rules on edit too, so that it never holds rules that this process cannot load.
     const free = rules.require?.(requirement)
     if (free !== undefined) opened.push({ close: async () => free() })
-    const book = await LoadedRules.open(provider, { clock, requirement })
+    const loadedRules = await LoadedRules.open(provider, { clock, requirement })
     const { maxKeys, resilience } = options
-    const store = openStore(options.store, { clock, maxKeys, resilience, openRedis: redisByAddress(redisStore) })
+    const store = openStore(options.store, { clock, maxKeys, resilience, openRedis: redisByUri(redisStore) })
     if (!isStore(options.store)) opened.push(store)
     await store.availability?.ready?.()
     if (store.availability?.isConnected === false) onUnreachable(unreachableMessage(store.availability))
@@ -66,7 +66,7 @@ export async function openGate(input: FluxGateOptions | string, hooks: GateHooks
     const observing = await openObserver(options.metrics === true, clock, hooks)
     opened.push(observing)
     const { metrics, observer } = observing
-    const parts = { clock, provider, book, store: bounded, opened, observer, warnings, ruleStore }
+    const parts = { clock, provider, loadedRules, store: bounded, opened, observer, warnings, ruleStore }
     const gate = await Gate.open(options, { ...parts, metrics: options.metrics === true ? metrics : undefined })
     metrics?.follow(gate)
     return gate

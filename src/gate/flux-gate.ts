@@ -57,7 +57,7 @@ export interface FluxGate extends Handler {
    */
   explain(context: RequestContext, options?: ExplainOptions): Promise<Explanation>
   /**
-   * Decides like `check` and, under rules of the algorithm CONCURRENCY, occupies slots until `release()` is called. Holds are
+   * Decides like `check` and, under rules with the algorithm CONCURRENCY, occupies slots until `release()` is called. Holds are
    * renewed automatically until then. If this process ends, they expire after `maxHold`.
    *
    * @example
@@ -71,7 +71,7 @@ export interface FluxGate extends Handler {
   /** The number of holds that this process has taken and that are neither released nor expired. */
   readonly heldCount: number
   /**
-   * Charges an estimate of the cost of a request, like a check, and keeps it until `settle` replaces it by the actual cost. A
+   * Charges an estimate of the cost of a request, like a check, and keeps it until `settle` replaces it with the actual cost. A
    * call with an `id` that is already known charges nothing and resolves to the first result.
    *
    * @throws FluxGateError `FLUXGATE_RESERVATION_UNSUPPORTED` if a rule that applies has LEAKY_BUCKET, CONCURRENCY or LEASED

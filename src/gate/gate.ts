@@ -33,10 +33,11 @@ import type { Warnings } from '../validation/warnings.js'
 import { banStore } from './bans/ban-store.js'
 import { type CandidateControl, candidateControl } from './candidates/candidate-control.js'
 import { CandidateHandler, refundCandidate } from './candidates/candidate-handler.js'
-import { Candidates, inForce } from './candidates/candidates.js'
+import { Candidates, withoutCandidates } from './candidates/candidates.js'
 import { CurrentRules } from './current-rules.js'
 import { asReloadError, type GateEvents, type GateListener, GateListeners, startedBan } from './events.js'
 import type { BucketSelector, FluxGate } from './flux-gate.js'
+import type { GateParts } from './gate-parts.js'
 import { PendingResets } from './generations/pending-resets.js'
 import { requireGenerations } from './generations/require-generations.js'
 import { type GateHealth, healthOf } from './health/gate-health.js'
@@ -45,13 +46,12 @@ import { type Decider, ObservedHandler } from './observed-handler.js'
 import { canChange } from './open-rules.js'
 import type { FluxGateOptions } from './options.js'
 import { overrideStore } from './overrides/override-store.js'
-import type { GateParts } from './parts.js'
 
 /** Implements `FluxGate`. Owns the rules, the store, the waiting room and the listeners. */
 export class Gate implements FluxGate {
   readonly #options: FluxGateOptions
   readonly #clock: Clock
-  readonly #book: LoadedRules
+  readonly #loadedRules: LoadedRules
   readonly #rules: CurrentRules
   readonly #parts: GateParts
   /** The store for decisions. Rejects calls until the bucket generations are known. */
@@ -75,14 +75,14 @@ export class Gate implements FluxGate {
   #closed = false
 
   private constructor(options: FluxGateOptions, parts: GateParts) {
-    const { clock, book, store, observer } = parts
+    const { clock, loadedRules, store, observer } = parts
     const { overrides, bans, generations, availability } = store
     this.#options = options
     this.#clock = clock
-    this.#book = book
+    this.#loadedRules = loadedRules
     this.#parts = parts
     this.warnings = parts.warnings
-    this.#rules = new CurrentRules(options, inForce(book.current), store)
+    this.#rules = new CurrentRules(options, withoutCandidates(loadedRules.current), store)
     this.#store = generations === undefined ? store : requireGenerations(store, generations)
     this.overrides =
       overrides &&
@@ -108,8 +108,8 @@ export class Gate implements FluxGate {
     this.#plain = this.#handler
     this.#candidates = new Candidates(clock, store, () => this.#rules.snapshotOptions())
     this.candidates = candidateControl(this.#candidates, parts.ruleStore)
-    this.#takeCandidates(book.current)
-    book.onReload((result) => this.#reloaded(result))
+    this.#takeCandidates(loadedRules.current)
+    loadedRules.onReload((result) => this.#reloaded(result))
     if (generations === undefined) return
     const pendingResets = new PendingResets(
       generations,
@@ -154,7 +154,7 @@ export class Gate implements FluxGate {
 
   /** An edit made in this process is in effect here before the edit resolves. */
   async #edited({ ruleSetId, removed }: EditedRules): Promise<void> {
-    await this.#book.reload()
+    await this.#loadedRules.reload()
     // Exactly one of the processes that share the buckets must reset them: the one that made the edit.
     if (removed.length > 0) await this.#pendingResets?.resetRules(ruleSetId, removed)
   }
@@ -267,7 +267,7 @@ export class Gate implements FluxGate {
 
   async #reload(request?: ReloadRequest): Promise<void> {
     this.#assertOpen()
-    const result = await this.#book.reload(request)
+    const result = await this.#loadedRules.reload(request)
     if ('error' in result) throw result.error
   }
 
@@ -282,7 +282,7 @@ export class Gate implements FluxGate {
       availability: this.#parts.store.availability,
       state: this.#storeState,
       pendingResets: this.#pendingResets?.count ?? 0,
-      rules: this.#book.status(),
+      rules: this.#loadedRules.status(),
       reload: this.#reloadName,
       waiting: this.#room.size,
     })
@@ -368,7 +368,7 @@ export class Gate implements FluxGate {
       return
     }
     if (result.changed) {
-      await this.#rules.replace(inForce(result.ruleSets))
+      await this.#rules.replace(withoutCandidates(result.ruleSets))
       this.#takeCandidates(result.ruleSets)
     }
     this.#emit('reload', { changed: result.changed, error: null })

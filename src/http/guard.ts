@@ -10,7 +10,7 @@ import type { EdgeHeaders, EdgeRequest } from './edge-request.js'
 import type { CountedResponse, GuardOptions, GuardOverrides, RejectionHandler } from './guard-options.js'
 import { HeldRequest, HeldRequests } from './held-request.js'
 import { compilePathFilter } from './path-filter.js'
-import { rejectionProblem } from './problem.js'
+import { rejectionProblem } from './problem-document.js'
 import { RateLimitHeaders } from './rate-limit-headers.js'
 import { closing, ownRejection, type Rejection, rejection } from './rejection.js'
 

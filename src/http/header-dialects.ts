@@ -5,7 +5,7 @@ import type { BandDecision } from '../core/decision.js'
  * `draft-7`: earlier drafts, for clients that expect them. `legacy`: X-RateLimit-Limit, -Remaining and -Reset.
  * `legacy-seconds`: the same, with the seconds until the reset in place of epoch seconds.
  */
-export type HeaderDialect = 'standard' | 'draft-6' | 'draft-7' | 'legacy' | 'legacy-seconds'
+type HeaderDialect = 'standard' | 'draft-6' | 'draft-7' | 'legacy' | 'legacy-seconds'
 
 /** `both` is `standard` and `legacy`. A list has at most one draft and one legacy dialect. */
 export type HeaderChoice = false | 'both' | HeaderDialect | readonly HeaderDialect[]

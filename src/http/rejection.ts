@@ -1,6 +1,6 @@
 import type { Decision } from '../core/decision.js'
 import type { GuardOptions } from './guard-options.js'
-import { closingProblem, type Problem, problemMediaType, rejectionProblem } from './problem.js'
+import { closingProblem, type Problem, problemMediaType, rejectionProblem } from './problem-document.js'
 
 /** The response to a rejected request. */
 export interface Rejection {

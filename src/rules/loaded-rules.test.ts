@@ -22,9 +22,9 @@ function slowProvider(): { provider: RuleSetProvider; loads: (() => void)[] } {
 
 describe('LoadedRules', () => {
   it('opens with rules, or throws', async () => {
-    const book = await LoadedRules.open(objectRules(document(5), 'objects'), { clock: { now: () => 1_000 } })
-    expect(capacityOf(book.current)).toBe(5)
-    expect(book.status()).toEqual({
+    const loadedRules = await LoadedRules.open(objectRules(document(5), 'objects'), { clock: { now: () => 1_000 } })
+    expect(capacityOf(loadedRules.current)).toBe(5)
+    expect(loadedRules.status()).toEqual({
       source: 'objects',
       ruleSets: 1,
       rules: 1,
@@ -38,45 +38,45 @@ describe('LoadedRules', () => {
   it('replaces changed rules and leaves the old list unchanged', async () => {
     let now = 1_000
     const objects = document(5)
-    const book = await LoadedRules.open(objectRules(objects), { clock: { now: () => now } })
-    const before = book.current
+    const loadedRules = await LoadedRules.open(objectRules(objects), { clock: { now: () => now } })
+    const before = loadedRules.current
     now = 2_000
-    expect(await book.reload()).toEqual({ changed: false, ruleSets: before })
-    expect(book.current).toBe(before)
-    expect(book.status()).toMatchObject({ changedAt: 1_000, loadedAt: 2_000 })
+    expect(await loadedRules.reload()).toEqual({ changed: false, ruleSets: before })
+    expect(loadedRules.current).toBe(before)
+    expect(loadedRules.status()).toMatchObject({ changedAt: 1_000, loadedAt: 2_000 })
     now = 3_000
     objects.rules = document(6).rules
-    expect(await book.reload()).toMatchObject({ changed: true })
-    expect(capacityOf(book.current)).toBe(6)
+    expect(await loadedRules.reload()).toMatchObject({ changed: true })
+    expect(capacityOf(loadedRules.current)).toBe(6)
     expect(capacityOf(before)).toBe(5)
-    expect(book.status()).toMatchObject({ changedAt: 3_000, loadedAt: 3_000 })
+    expect(loadedRules.status()).toMatchObject({ changedAt: 3_000, loadedAt: 3_000 })
   })
 
   it('does not report a change if equal rules are written differently', async () => {
     const objects = document(5) as { rules: unknown[] }
-    const book = await LoadedRules.open(objectRules(objects))
+    const loadedRules = await LoadedRules.open(objectRules(objects))
     objects.rules = [{ bands: [{ windowSeconds: 1, refillTokens: 5, capacity: 5 }], scope: 'PER_IP', id: 'r' }]
-    expect(await book.reload()).toMatchObject({ changed: false })
+    expect(await loadedRules.reload()).toMatchObject({ changed: false })
   })
 
   it('keeps the rules if a reload fails, and reports when and why', async () => {
     let now = 1_000
     const objects = document(5)
-    const book = await LoadedRules.open(objectRules(objects), { clock: { now: () => now } })
+    const loadedRules = await LoadedRules.open(objectRules(objects), { clock: { now: () => now } })
     objects.rules = document('x').rules
     now = 2_000
-    expect(await book.reload()).toMatchObject({ error: { code: 'FLUXGATE_RULES_INVALID' } })
+    expect(await loadedRules.reload()).toMatchObject({ error: { code: 'FLUXGATE_RULES_INVALID' } })
     now = 3_000
-    await book.reload()
-    expect(capacityOf(book.current)).toBe(5)
-    expect(book.status()).toMatchObject({
+    await loadedRules.reload()
+    expect(capacityOf(loadedRules.current)).toBe(5)
+    expect(loadedRules.status()).toMatchObject({
       loadedAt: 1_000,
       failure: { sinceAt: 2_000, error: { code: 'FLUXGATE_RULES_INVALID' } },
     })
     objects.rules = document(5).rules
     now = 4_000
-    expect(await book.reload()).toMatchObject({ changed: false })
-    expect(book.status()).toMatchObject({ loadedAt: 4_000, failure: null })
+    expect(await loadedRules.reload()).toMatchObject({ changed: false })
+    expect(loadedRules.status()).toMatchObject({ loadedAt: 4_000, failure: null })
   })
 
   it('wraps errors of custom providers', async () => {
@@ -97,7 +97,7 @@ describe('LoadedRules', () => {
   it('rejects rules that are not parsed, with their paths, and keeps the current rules', async () => {
     const written = [{ id: 's', strategy: 'all', rules: [{ id: 'r', bands: [{ capacity: 5, window: '1s' }] }] }]
     let loaded: unknown = parseRuleSets(written)
-    const book = await LoadedRules.open({ source: 'elsewhere', load: async () => loaded as RuleSet[] })
+    const loadedRules = await LoadedRules.open({ source: 'elsewhere', load: async () => loaded as RuleSet[] })
     const allowed = 'rule sets returned by parseRuleSets'
     for (const [unread, path, found] of [
       [written, 'ruleSets[0].rules[0]', 'an object'],
@@ -107,49 +107,49 @@ describe('LoadedRules', () => {
       [undefined, 'ruleSets', 'nothing'],
     ] as const) {
       loaded = unread
-      const result = await book.reload()
+      const result = await loadedRules.reload()
       const error = 'error' in result ? result.error : undefined
       expect(error).toMatchObject({ code: 'FLUXGATE_RULES_INVALID' })
       expect(error?.errors).toEqual([{ path, message: `must be ${allowed}; received ${found}` }])
     }
-    expect(book.current[0]?.rules[0]?.bands[0]?.capacity).toBe(5)
+    expect(loadedRules.current[0]?.rules[0]?.bands[0]?.capacity).toBe(5)
   })
 
   it('rejects rules that do not meet the requirement, and keeps the current rules', async () => {
     const objects = document(5)
     const message = 'more than 9 is not for us'
-    const book = await LoadedRules.open(objectRules(objects, 'objects'), {
+    const loadedRules = await LoadedRules.open(objectRules(objects, 'objects'), {
       requirement: (ruleSets) => (Number(capacityOf(ruleSets)) > 9 ? [{ path: 'ruleSets[0].rules[0]', message }] : []),
     })
     Object.assign(objects, document(10))
-    expect(await book.reload()).toMatchObject({
+    expect(await loadedRules.reload()).toMatchObject({
       error: { code: 'FLUXGATE_RULES_INVALID', message: `objects: 1 error\n  ruleSets[0].rules[0]: ${message}` },
     })
-    expect(capacityOf(book.current)).toBe(5)
+    expect(capacityOf(loadedRules.current)).toBe(5)
     Object.assign(objects, document(9))
-    expect(await book.reload()).toMatchObject({ changed: true })
+    expect(await loadedRules.reload()).toMatchObject({ changed: true })
   })
 
   it('shares one further load among all reloads requested during a load, so that none returns older rules', async () => {
     const { provider, loads } = slowProvider()
     const opening = LoadedRules.open(provider)
     loads[0]?.()
-    const book = await opening
-    const first = book.reload()
-    const others = [book.reload(), book.reload(), book.reload()]
+    const loadedRules = await opening
+    const first = loadedRules.reload()
+    const others = [loadedRules.reload(), loadedRules.reload(), loadedRules.reload()]
     expect(loads).toHaveLength(2)
     loads[1]?.()
     await first
     await Promise.resolve()
     expect(loads).toHaveLength(3)
-    const late = book.reload()
+    const late = loadedRules.reload()
     loads[2]?.()
     await Promise.all(others)
     await Promise.resolve()
     expect(loads).toHaveLength(4)
     loads[3]?.()
     await late
-    const afterwards = book.reload()
+    const afterwards = loadedRules.reload()
     expect(loads).toHaveLength(5)
     loads[4]?.()
     await afterwards
@@ -157,35 +157,35 @@ describe('LoadedRules', () => {
 
   it('calls listeners with the result of each reload until they unsubscribe', async () => {
     const objects = document(5)
-    const book = await LoadedRules.open(objectRules(objects))
+    const loadedRules = await LoadedRules.open(objectRules(objects))
     const heard: string[] = []
-    const leave = book.onReload((result) =>
+    const leave = loadedRules.onReload((result) =>
       heard.push('error' in result ? result.error.code : `changed: ${result.changed}`),
     )
-    await book.reload()
+    await loadedRules.reload()
     objects.rules = document(6).rules
-    await book.reload()
+    await loadedRules.reload()
     objects.rules = document(-1).rules
-    await book.reload()
+    await loadedRules.reload()
     leave()
-    await book.reload()
+    await loadedRules.reload()
     expect(heard).toEqual(['changed: false', 'changed: true', 'FLUXGATE_RULES_INVALID'])
   })
 
   it('calls listeners after a poll only for a change, an error or a recovery', async () => {
     const objects = document(5)
-    const book = await LoadedRules.open(objectRules(objects))
+    const loadedRules = await LoadedRules.open(objectRules(objects))
     const heard: string[] = []
-    book.onReload((result) => heard.push('error' in result ? result.error.code : `changed: ${result.changed}`))
-    for (let i = 0; i < 30; i++) await book.reload({ poll: true })
+    loadedRules.onReload((result) => heard.push('error' in result ? result.error.code : `changed: ${result.changed}`))
+    for (let i = 0; i < 30; i++) await loadedRules.reload({ poll: true })
     expect(heard).toEqual([])
     for (const capacity of [6, -1, 6, 6]) {
       objects.rules = document(capacity).rules
-      await book.reload({ poll: true })
+      await loadedRules.reload({ poll: true })
     }
     expect(heard).toEqual(['changed: true', 'FLUXGATE_RULES_INVALID', 'changed: false'])
     // A reload requested during a poll calls the listeners, even if another poll is requested too.
-    await Promise.all([book.reload({ poll: true }), book.reload({ poll: true }), book.reload()])
+    await Promise.all([loadedRules.reload({ poll: true }), loadedRules.reload({ poll: true }), loadedRules.reload()])
     expect(heard.slice(3)).toEqual(['changed: false'])
   })
 })
@@ -205,10 +205,10 @@ describe('LoadedRules with a watched file', () => {
     }
     await write(5)
     const provider = fileRules(path)
-    const book = await LoadedRules.open(provider)
+    const loadedRules = await LoadedRules.open(provider)
     const heard: ReloadResult[] = []
     let wake = () => {}
-    book.onReload((result) => {
+    loadedRules.onReload((result) => {
       heard.push(result)
       wake()
     })
@@ -216,25 +216,25 @@ describe('LoadedRules with a watched file', () => {
       while (heard.length === 0) await new Promise<void>((resolve) => (wake = resolve))
       return heard.shift()
     }
-    const stop = watchReload(provider).start(async () => void (await book.reload()))
+    const stop = watchReload(provider).start(async () => void (await loadedRules.reload()))
     try {
       await write(6)
       expect(await next()).toMatchObject({ changed: true })
-      expect(capacityOf(book.current)).toBe(6)
+      expect(capacityOf(loadedRules.current)).toBe(6)
 
       await write('seven')
       expect(await next()).toMatchObject({ error: { errors: [{ path: 'ruleSets[0].rules[0].bands[0].capacity' }] } })
-      expect(capacityOf(book.current)).toBe(6)
+      expect(capacityOf(loadedRules.current)).toBe(6)
 
       await unlink(path)
       expect(await next()).toMatchObject({ error: { code: 'FLUXGATE_RULES_UNREADABLE' } })
-      expect(capacityOf(book.current)).toBe(6)
-      expect(book.status().failure?.error.code).toBe('FLUXGATE_RULES_UNREADABLE')
+      expect(capacityOf(loadedRules.current)).toBe(6)
+      expect(loadedRules.status().failure?.error.code).toBe('FLUXGATE_RULES_UNREADABLE')
 
       await write(7)
       expect(await next()).toMatchObject({ changed: true })
-      expect(capacityOf(book.current)).toBe(7)
-      expect(book.status().failure).toBeNull()
+      expect(capacityOf(loadedRules.current)).toBe(7)
+      expect(loadedRules.status().failure).toBeNull()
     } finally {
       stop()
     }

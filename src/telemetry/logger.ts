@@ -3,7 +3,7 @@
 const logLevels = ['debug', 'info', 'warn', 'error'] as const
 export type LogLevel = (typeof logLevels)[number]
 
-export type LogFields = Readonly<Record<string, unknown>>
+type LogFields = Readonly<Record<string, unknown>>
 export type Logger = Readonly<Record<LogLevel, (message: string, fields?: LogFields) => void>>
 
 export interface LoggerOptions {

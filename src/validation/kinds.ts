@@ -112,7 +112,7 @@ export const duration = (min: number, max: number): Kind<number> => ({
 export const unitSchema: JsonSchema = { type: 'string', pattern: durationPattern, maxLength: 40 }
 
 /** A number of seconds, or text with a unit. The bounds are in ticks. */
-export const durationSchema = (min: number, max: number): JsonSchema => ({
+const durationSchema = (min: number, max: number): JsonSchema => ({
   anyOf: [{ type: 'number', minimum: min / 1e6, maximum: max / 1e6 }, unitSchema],
 })
 

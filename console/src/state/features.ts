@@ -2,7 +2,7 @@
 import { signal } from '@preact/signals'
 import { get } from './api.js'
 
-export const features = signal<ReadonlySet<string>>(new Set())
+const features = signal<ReadonlySet<string>>(new Set())
 export const version = signal('')
 
 interface OpenApi {

@@ -2,7 +2,7 @@
 import { effect, signal } from '@preact/signals'
 
 export type Theme = 'dark' | 'light'
-export const languages = ['en', 'ko'] as const
+const languages = ['en', 'ko'] as const
 export type Language = (typeof languages)[number]
 
 function stored(name: string): string | null {

@@ -5,7 +5,7 @@ import { language, theme } from '../state/preferences.js'
 import { short, timeOfDay } from '../text/format.js'
 import { t } from '../text/translate.js'
 
-export interface ChartSeries {
+interface ChartSeries {
   readonly label: string
   /** The name of a CSS variable without dashes: `ok`, `bad`. */
   readonly color: string

@@ -11,7 +11,7 @@ export interface DiffLine {
 const maxCells = 4_000_000
 
 /** Removed and added lines, by the longest common subsequence. */
-export function diffLines(before: string, after: string): DiffLine[] {
+function diffLines(before: string, after: string): DiffLine[] {
   const old = before === '' ? [] : before.split('\n')
   const fresh = after === '' ? [] : after.split('\n')
   let start = 0
@@ -62,7 +62,7 @@ const context = 3
 const maxLines = 2_000
 
 /** Leaves out unchanged lines that are not next to a change. */
-export function hunksOf(lines: readonly DiffLine[]): Hunk[] {
+function hunksOf(lines: readonly DiffLine[]): Hunk[] {
   const isNear = new Uint8Array(lines.length)
   lines.forEach(({ kind }, i) => {
     if (kind !== 'same') isNear.fill(1, Math.max(0, i - context), i + context + 1)

@@ -17,7 +17,7 @@ export interface CompanionServer {
   close(): Promise<void>
 }
 
-export interface CompanionUrls {
+interface CompanionUrls {
   readonly url: string
   /** URL of Envoy's rate limit service; null if none runs. */
   readonly grpc: string | null

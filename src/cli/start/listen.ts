@@ -19,7 +19,7 @@ export interface ListenProblem {
 }
 
 /** The part that listens. */
-export type Listener = 'GATEWAY' | 'GATEWAY_METRICS' | 'SERVER' | 'SERVER_GRPC'
+type Listener = 'GATEWAY' | 'GATEWAY_METRICS' | 'SERVER' | 'SERVER_GRPC'
 
 function listenProblem(
   error: NodeJS.ErrnoException,

@@ -5,7 +5,7 @@ import type { Logger } from '../../program/log.js'
 import { describeIssue } from '../../validation/issues.js'
 import { paintFor, print, printData } from '../output/output.js'
 
-export interface Started {
+interface Started {
   /** URL of the gateway; null if none runs. */
   readonly url: string | null
   /** URL of the API; null if none runs. */
@@ -33,14 +33,14 @@ interface Failure {
   readonly errors: readonly { path: string; message: string }[]
 }
 
-export interface Reloaded {
+interface Reloaded {
   readonly rules: string
   readonly ruleCount: number
   readonly changed: boolean
   readonly error: Failure | null
 }
 
-export interface Rerouted extends Omit<RoutesReloaded, 'error'> {
+interface Rerouted extends Omit<RoutesReloaded, 'error'> {
   readonly config: string
   readonly error: Failure | null
 }

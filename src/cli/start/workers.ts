@@ -6,7 +6,7 @@ import { exitStatus } from '../exit-status.js'
 import type { StartReport } from './report.js'
 import { onSignals } from './signals.js'
 
-export interface WorkerContext {
+interface WorkerContext {
   readonly report: StartReport
   readonly workers: number
   /** Must be called once the process serves requests. Connects `close` and `reload` to signals, or to the primary in a worker. */

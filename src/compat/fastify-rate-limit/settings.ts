@@ -23,7 +23,7 @@ export interface ErrorResponseContext {
   ttl: number
 }
 
-/** Options of one limit, as in @fastify/rate-limit 11. */
+/** Options of one limit, as in `@fastify/rate-limit` 11. */
 export interface RateLimitOptions {
   /** The maximum number of requests per window. Default 1000. */
   max?: number | ((request: any, key: any) => Awaitable<number>) | undefined
@@ -73,11 +73,11 @@ export interface PluginOptions extends RateLimitOptions {
   redis?: object | string | undefined
   /** Prefix of the keys in Redis. Default `fastify-rate-limit-`. */
   nameSpace?: string | undefined
-  /** A store class, as for @fastify/rate-limit. */
+  /** A store class, as for `@fastify/rate-limit`. */
   store?: (new (options: any) => any) | undefined
 }
 
-export interface Labels {
+interface Labels {
   readonly limit: string
   readonly remaining: string
   readonly reset: string

@@ -25,7 +25,7 @@ export interface BanState {
 export const maxBanAfter = 1_000
 
 /** The length of a ban after `level` earlier ones. The script computes the same. */
-export function banTicks({ forTicks, factor, maxTicks }: Ban, level: number): number {
+function banTicks({ forTicks, factor, maxTicks }: Ban, level: number): number {
   let ticks = forTicks
   for (let i = 0; i < level && ticks < maxTicks; i++) ticks *= factor
   return Math.floor(Math.min(ticks, maxTicks))

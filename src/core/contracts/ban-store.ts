@@ -36,7 +36,7 @@ export interface BanStore {
   /** Resolves to undefined if the key is not banned. */
   get(ruleSetId: string, ruleId: string, key: string): Promise<ActiveBan | undefined>
   /**
-   * Bans a key by hand, instead of a ban that it has. It does not count towards the escalation. Rejects with FLUXGATE_BAN_INVALID,
+   * Bans a key by hand, or replaces its ban. The ban does not count towards the escalation. Rejects with FLUXGATE_BAN_INVALID,
    * whose `errors` list every validation issue.
    *
    * @example

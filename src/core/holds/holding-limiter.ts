@@ -20,7 +20,7 @@ export interface HoldingLimiterOptions {
   readonly groupOf: (ruleSetId: string | null, ruleId: string) => BucketGroup | undefined
 }
 
-/** Decides under rules of the algorithm CONCURRENCY: takes a hold, reports its id, and waits for a release where the rule waits. */
+/** Decides under rules with the algorithm CONCURRENCY: takes a hold, reports its id, and waits for a release where the rule waits. */
 export class HoldingLimiter implements HoldHandler {
   readonly #limiter: RateLimiter
   readonly #options: HoldingLimiterOptions

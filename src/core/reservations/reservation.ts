@@ -42,7 +42,7 @@ export interface SettledReservation {
   readonly id: string
   /** How the reservation has ended. */
   readonly status: 'SETTLED' | 'CANCELED'
-  /** The buckets of the reservation after that. `remaining` is 0 in debt. */
+  /** The buckets after the settlement or cancellation. `remaining` is 0 in debt. */
   readonly decision: Decision
 }
 

@@ -7,7 +7,7 @@ export interface UnaryCall {
 }
 
 /** One request, one response. Throws, or rejects with, a `GrpcError` for another status than OK. */
-export interface UnaryMethod {
+interface UnaryMethod {
   readonly kind: 'UNARY'
   handle(message: Buffer, call: UnaryCall): Buffer | Promise<Buffer>
 }
@@ -28,7 +28,7 @@ export interface StreamReceiver {
   closed(): void
 }
 
-export interface StreamMethod {
+interface StreamMethod {
   readonly kind: 'STREAM'
   open(call: StreamCall): StreamReceiver
 }

@@ -22,7 +22,7 @@ export interface DescriptorNode {
   readonly replaces: readonly string[]
 }
 
-export interface Limit {
+interface Limit {
   readonly requestsPerUnit: number
   readonly unit: string
 }

@@ -31,7 +31,7 @@ export interface ProtoMethod {
   readonly streamsOutput: boolean
 }
 
-export interface ProtoService {
+interface ProtoService {
   readonly name: string
   readonly methods: readonly ProtoMethod[]
 }

@@ -15,7 +15,7 @@ export interface BanStoreOptions {
   readonly ipv6Prefix?: number | undefined
 }
 
-export interface RuleWithGroup {
+interface RuleWithGroup {
   readonly rule: Rule
   readonly group: BucketGroup
 }

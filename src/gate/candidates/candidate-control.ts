@@ -8,8 +8,8 @@ import type { Candidates } from './candidates.js'
 export type { CandidateCounts, CandidateReport } from '../../telemetry/candidates/report.js'
 
 /**
- * The candidates of a gate. A candidate is another version of a rule set: it is evaluated for every request alongside the rules in
- * force, on buckets of its own and without effect, and compared with them.
+ * The candidates of a gate. A candidate is another version of a rule set: it is evaluated for every request alongside the current
+ * rules, on its own buckets and without effect, and its decisions are compared with theirs.
  */
 export interface CandidateControl {
   /** The ids of the rule sets that have a candidate. */

@@ -12,7 +12,7 @@ export interface Candidate {
   readonly digest: string
   readonly plan: Plan
   readonly comparison: CandidateComparison
-  /** The current rules of the algorithm CONCURRENCY, which candidates do not evaluate. */
+  /** The current rules with the algorithm CONCURRENCY, which candidates do not evaluate. */
   readonly heldRules: ReadonlySet<string>
 }
 
@@ -86,7 +86,7 @@ const digestOf = (ruleSet: RuleSet): string =>
   createHash('sha256').update(JSON.stringify(ruleSet)).digest('base64url').slice(0, 16)
 
 /** Rule sets that decide requests. */
-export const inForce = (ruleSets: readonly RuleSet[]): readonly RuleSet[] =>
+export const withoutCandidates = (ruleSets: readonly RuleSet[]): readonly RuleSet[] =>
   ruleSets.some(({ candidateOf }) => candidateOf !== undefined)
     ? ruleSets.filter(({ candidateOf }) => candidateOf === undefined)
     : ruleSets

@@ -8,8 +8,8 @@ import { announcingProvider } from '../../rules/redis/announcing-provider.js'
 import { defaultChannel } from '../../rules/redis/redis-rule-store.js'
 import { RulePoller } from '../../rules/redis/rule-poller.js'
 import { isObject } from '../../validation/fields.js'
+import type { Closable } from '../gate-parts.js'
 import type { FluxGateOptions } from '../options.js'
-import type { Closable } from '../parts.js'
 
 /**
  * For the reload strategy PUBSUB with rules outside Redis: publishes and receives rule changes through the Redis of the bucket

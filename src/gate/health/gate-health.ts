@@ -66,7 +66,7 @@ export function healthOf({
   waiting,
   isClosed,
 }: HealthParts): GateHealth {
-  const { failure, ...book } = rules
+  const { failure, ...status } = rules
   const { isDown, sinceAt, error } = state
   const problem = isDown
     ? messageOf(error)
@@ -86,7 +86,7 @@ export function healthOf({
       pendingResets,
     },
     rules: {
-      ...book,
+      ...status,
       status: failure === null ? 'UP' : 'STALE',
       reload,
       error: failure?.error.message ?? null,

@@ -28,8 +28,8 @@ import { abortSignal, anyValue } from '../../validation/kinds.js'
 import { checkArgument } from '../../validation/options.js'
 import { object } from '../../validation/structures.js'
 import { requireGenerations } from '../generations/require-generations.js'
+import { lazySharedRedisStore } from '../lazy-redis-store.js'
 import { boundedStore, isStore, openStore } from '../open-store.js'
-import { sharedRedisStoreLater } from '../redis-store-later.js'
 import { decisionReporter } from '../reporting/decision-reporter.js'
 import { type ConsumeOptions, checkConsumeOptions } from './consume-options.js'
 import { type LimiterBans, limiterBans } from './limiter-bans.js'
@@ -105,7 +105,7 @@ export interface Limiter {
   /** Extends a hold by its `maxHold`, from now. Resolves to false if it has expired or was released. */
   renew(holdId: string): Promise<boolean>
   /**
-   * Takes an estimate of permits, which `settle` replaces by the actual number. A call with an `id` that is already known takes
+   * Takes an estimate of permits, which `settle` replaces with the actual number. A call with an `id` that is already known takes
    * nothing and resolves to the first result.
    *
    * @throws FluxGateError `FLUXGATE_RESERVATION_UNSUPPORTED` with LEAKY_BUCKET, CONCURRENCY or LEASED
@@ -178,7 +178,7 @@ export function createLimiter(options: LimiterOptions): Limiter {
   // The caller chooses the keys. They are addresses, with overrides for ranges of them, only if the options say so.
   const rule: Rule = document.limitScope === undefined ? { ...parsed, limitScope: 'USER_ID' } : parsed
   // Opened last: if a later step threw, the store would never be closed.
-  const store = boundedStore(openStore(storeOption, { clock, openRedis: sharedRedisStoreLater }))
+  const store = boundedStore(openStore(storeOption, { clock, openRedis: lazySharedRedisStore }))
   const fallback = new StoreFailurePolicy({ store, localStore: memoryStore({ clock }), room, clock, localShare: 1 })
   const buckets = new RuleBuckets(rule, store)
   const { isShadow } = buckets

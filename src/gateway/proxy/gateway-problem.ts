@@ -1,6 +1,6 @@
 import { STATUS_CODES } from 'node:http'
 import type { Answer } from '../../http/connections/raw-answer.js'
-import { problemMediaType } from '../../http/problem.js'
+import { problemMediaType } from '../../http/problem-document.js'
 import type { UpstreamFailure } from '../upstream/exchange.js'
 
 /** A problem document (RFC 9457). Details must not reveal anything about the upstream. */

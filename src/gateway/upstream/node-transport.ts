@@ -61,7 +61,7 @@ export class NodeTransport implements Transport {
     const framing = body?.length === undefined ? ['Transfer-Encoding', 'chunked'] : []
     const expectation = body?.message.headers.expect === undefined ? [] : ['Expect', '100-continue']
     try {
-      // Not `request` of node:http: the OpenTelemetry instrumentation replaces it by one that does not support lists of headers.
+      // Not `request` of node:http: the OpenTelemetry instrumentation replaces it with one that does not support lists of headers.
       const request = new ClientRequest({
         createConnection: () => this.#socket as Socket,
         method: exchange.method,

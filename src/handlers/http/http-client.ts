@@ -4,8 +4,8 @@ import { setTimeout } from 'node:timers/promises'
 import type { ConnectionOptions } from 'node:tls'
 import type { Clock } from '../../core/clock.js'
 import { FluxGateError, messageOf } from '../../core/errors.js'
+import { ConnectionWait } from '../../core/scheduling/connection-wait.js'
 import { type Deadline, Deadlines } from '../../core/scheduling/deadlines.js'
-import { Hold } from '../../core/scheduling/hold.js'
 import { hiddenValue } from '../../validation/kind.js'
 import { invalid } from './check-options.js'
 
@@ -50,7 +50,7 @@ export class HttpClient {
   readonly #connectTimeoutMs: number
   readonly #traceHeaders: HttpClientOptions['traceHeaders']
   /** The wait for the first connection, from the first call on. */
-  #opening: Hold | undefined
+  #opening: ConnectionWait | undefined
 
   constructor(options: HttpClientOptions) {
     const { url, token, timeoutMs, connectTimeoutMs, connections, tls, clock } = options
@@ -81,7 +81,7 @@ export class HttpClient {
       await this.#opening.over
       return this.#post(path, body)
     }
-    const opening = new Hold(this.#connectTimeoutMs)
+    const opening = new ConnectionWait(this.#connectTimeoutMs)
     this.#opening = opening
     for (;;) {
       try {
@@ -94,7 +94,7 @@ export class HttpClient {
   }
 
   /** The deadline starts when `opening` ends. */
-  #post(path: string, body: string, opening?: Hold): Promise<HttpReply> {
+  #post(path: string, body: string, opening?: ConnectionWait): Promise<HttpReply> {
     return new Promise((resolve, reject) => {
       const headers = { ...this.#headers, ...this.#traceHeaders?.(), 'content-length': Buffer.byteLength(body) }
       let call: ClientRequest

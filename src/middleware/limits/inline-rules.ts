@@ -3,9 +3,9 @@ import { systemClock } from '../../core/clock.js'
 import { compileSnapshot, MissingKey, type Plan } from '../../core/decision/snapshot.js'
 import type { RequestContext } from '../../core/request-context.js'
 import { defaultMaxConcurrentWaits, defaultMaxWaitMs, WaitingRoom } from '../../core/waiting/waiting-room.js'
+import { lazyRedisStore } from '../../gate/lazy-redis-store.js'
 import { boundedStore, isStore, openStore } from '../../gate/open-store.js'
 import type { FluxGateOptions } from '../../gate/options.js'
-import { redisStoreLater } from '../../gate/redis-store-later.js'
 import { decisionReporter } from '../../gate/reporting/decision-reporter.js'
 import { StandaloneHandler } from '../../handlers/standalone.js'
 import type { GuardOptions } from '../../http/guard-options.js'
@@ -95,7 +95,7 @@ export function createInlineHandler<Native, Reply>(
 ) {
   const plan = joinPlans(rules.map(({ plan }) => plan))
   const ofRequest = rules.flatMap(({ ofRequest }) => ofRequest ?? [])
-  const store = boundedStore(openStore(storeOption, { clock, openRedis: redisStoreLater }))
+  const store = boundedStore(openStore(storeOption, { clock, openRedis: lazyRedisStore }))
   const room = new WaitingRoom(maxConcurrentWaits, clock)
   const handler = new StandaloneHandler({
     snapshot: { plans: new Map([[plan.ruleSet.id, plan]]), defaultPlan: plan },

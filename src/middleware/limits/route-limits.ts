@@ -1,8 +1,8 @@
 import { systemClock } from '../../core/clock.js'
 import { closeOnError } from '../../core/close-on-error.js'
 import { sha256 } from '../../core/runtime/sha256.js'
+import { lazyRedisStore } from '../../gate/lazy-redis-store.js'
 import { isStore, openStore } from '../../gate/open-store.js'
-import { redisStoreLater } from '../../gate/redis-store-later.js'
 import type { Guard } from '../../http/guard.js'
 import type { GuardOptions, GuardOverrides } from '../../http/guard-options.js'
 import { configInvalid } from '../../validation/config-invalid.js'
@@ -173,7 +173,7 @@ function withSharedStore<Native, Reply>(options: RateLimitOptions<Native, Reply>
     return { options, close: async () => {} }
   const store = openStore((options as SingleLimit).store, {
     clock: options.clock ?? systemClock,
-    openRedis: redisStoreLater,
+    openRedis: lazyRedisStore,
   })
   return { options: { ...options, store }, close: () => store.close() }
 }

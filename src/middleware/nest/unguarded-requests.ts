@@ -1,6 +1,6 @@
 /** Requests that reach no guard of Nest: those without a matching route, and preflight requests that CORS answers. */
 import { type Outcome, onAdmitted } from '../../http/guard.js'
-import { problemMediaType } from '../../http/problem.js'
+import { problemMediaType } from '../../http/problem-document.js'
 import { frameworkIp, limitNodeRequest, NodeEdge, type NodeRequest, type NodeResponse } from '../edge/node-edge.js'
 import {
   type FastifyHook,
@@ -52,7 +52,7 @@ const limitsOf = new WeakMap<NestHttpAdapter, ApplicationLimit<unknown>[]>()
 
 /**
  * Express runs middleware in the order of registration, and Nest has no hook right before it adds CORS or its 404 handler.
- * Therefore both methods of the adapter are replaced by ones that add the limits first.
+ * Therefore both methods of the adapter are replaced with ones that add the limits first.
  */
 function limitExpress(adapter: NestHttpAdapter, limit: ApplicationLimit<unknown>): void {
   const known = limitsOf.get(adapter)

@@ -19,7 +19,7 @@ const isMessage = (value: unknown): value is Message =>
 const timeoutMs = 1_000
 
 interface Round {
-  readonly asker: Worker
+  readonly requester: Worker
   readonly values: unknown[]
   missing: number
   readonly timer: NodeJS.Timeout
@@ -42,11 +42,11 @@ export class WorkerCollector {
     return true
   }
 
-  #begin(asker: Worker, { topic, id: requested, query }: Message): void {
-    const id = `${asker.id}:${requested}`
+  #begin(requester: Worker, { topic, id: requested, query }: Message): void {
+    const id = `${requester.id}:${requested}`
     const workers = this.#workers()
     const timer = setTimeout(() => this.#end(topic, id), timeoutMs).unref()
-    this.#rounds.set(roundOf(topic, id), { asker, values: [], missing: workers.length, timer })
+    this.#rounds.set(roundOf(topic, id), { requester, values: [], missing: workers.length, timer })
     for (const worker of workers) sendToWorker(worker, { exchange: 'ASK', topic, id, query } satisfies Message)
   }
 
@@ -69,7 +69,7 @@ export class WorkerCollector {
       id: id.slice(id.indexOf(':') + 1),
       values: round.values,
     }
-    sendToWorker(round.asker, message)
+    sendToWorker(round.requester, message)
   }
 }
 

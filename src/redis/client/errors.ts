@@ -24,22 +24,23 @@ export const isUnwritten = (error: unknown): boolean =>
 const rejections = /^(LOADING|BUSY|MASTERDOWN|CLUSTERDOWN|READONLY)\b/
 
 /**
- * Wraps an error of a Redis call. The message is "`who` failed to `what`: …". Errors that only a configuration change can
+ * Wraps an error of a Redis call. The message is "`subject` failed to `operation`: …". Errors that only a configuration change can
  * fix have the code `FLUXGATE_STORE_MISCONFIGURED`.
  */
-export function wrapRedisError(error: unknown, what: string, who = 'The bucket store'): FluxGateError {
-  if (error instanceof NotConnectedError || isUnwritten(error)) return unreachable(error, `${who} failed to ${what}`)
+export function wrapRedisError(error: unknown, operation: string, subject = 'The bucket store'): FluxGateError {
+  if (error instanceof NotConnectedError || isUnwritten(error))
+    return unreachable(error, `${subject} failed to ${operation}`)
   if (error instanceof FluxGateError) return error
   if (isSplit(error))
     return new FluxGateError(
       'FLUXGATE_BUCKET_MOVING',
-      `${who} failed to ${what}: a slot is being migrated. Try again.`,
+      `${subject} failed to ${operation}: a slot is being migrated. Try again.`,
       {
         cause: withoutCommand(error),
       },
     )
   const { reason, advice } = explain(error)
-  const message = `${who} failed to ${what}: ${reason}`
+  const message = `${subject} failed to ${operation}: ${reason}`
   return advice === undefined
     ? new FluxGateError('FLUXGATE_STORE_FAILED', message, {
         cause: withoutCommand(error),

@@ -1,7 +1,7 @@
-import { connectedWithin } from './connected-within.js'
 import type { RedisConnection } from './connection.js'
 import { isMisconfigured } from './errors.js'
 import { type Listen, Subscriptions } from './subscriptions.js'
+import { waitForConnection } from './wait-for-connection.js'
 
 /** The part of an ioredis `Redis` or `Cluster` that FluxGate uses. */
 export interface IoredisClient {
@@ -55,7 +55,7 @@ export function ioredisConnection(client: IoredisClient): RedisConnection {
       if (client.status === 'ready') return
       // A client with `lazyConnect` has not started to connect yet.
       if (client.status === 'wait') client.connect().catch(() => {})
-      await connectedWithin(connectionAttempt(client), withinMs)
+      await waitForConnection(connectionAttempt(client), withinMs)
     },
     get isConnected() {
       return client.status === 'ready'

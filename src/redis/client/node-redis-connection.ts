@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises'
 import { FluxGateError } from '../../core/errors.js'
-import { Hold } from '../../core/scheduling/hold.js'
+import { ConnectionWait } from '../../core/scheduling/connection-wait.js'
 import type { RedisConnection } from './connection.js'
 import { listenLikeNodeRedis } from './node-redis-listener.js'
 import { Subscriptions } from './subscriptions.js'
@@ -42,7 +42,7 @@ export function nodeRedisConnection(client: NodeRedisClient): RedisConnection {
     },
     subscribe: (channel, onMessage, onGap) => subscriptions.subscribe(channel, onMessage, onGap),
     async ready(withinMs) {
-      const opening = new Hold(withinMs)
+      const opening = new ConnectionWait(withinMs)
       while (!opening.isOver && isConnecting(client)) await setTimeout(pollMs)
       opening.end()
     },

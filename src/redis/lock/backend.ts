@@ -1,4 +1,4 @@
-import { within } from '../client/within.js'
+import { withTimeout } from '../client/with-timeout.js'
 
 /** A request for locks. Repeating the same request after a lost reply yields the same hold. */
 export interface LockRequest {
@@ -47,4 +47,4 @@ export const subject = 'The lock'
 
 /** Calls a backend with a timeout. `operation` completes "The lock failed to …" in error messages. */
 export const callBackend = <T>(operation: string, timeoutMs: number, call: () => Promise<T>): Promise<T> =>
-  within({ who: subject, what: operation, timeoutMs }, call)
+  withTimeout({ subject, operation, timeoutMs }, call)

@@ -3,7 +3,7 @@ import type { RedisConnection } from '../client/connection.js'
 import { hashSlot } from '../client/hash-slot.js'
 import { isByteReply, unexpectedReply } from '../client/replies.js'
 import { Script } from '../client/script.js'
-import { within } from '../client/within.js'
+import { withTimeout } from '../client/with-timeout.js'
 import type { ReadDefinition } from './definition.js'
 import { editScript, pageScript, readScript, suggestScript, turnScript } from './lua/scripts.generated.js'
 
@@ -37,10 +37,10 @@ export class IndexCalls {
     return `${this.#base}:${rest}`
   }
 
-  async run(script: ScriptName, what: string, args: readonly (string | Buffer)[]): Promise<Reply> {
+  async run(script: ScriptName, operation: string, args: readonly (string | Buffer)[]): Promise<Reply> {
     const keys = [this.name('meta'), this.name('records')]
     const all = [this.definition.fingerprint, ...args]
-    const reply = await this.#ask(what, () => this.#scripts[script].run(this.#connection, this.#slot, keys, all))
+    const reply = await this.#ask(operation, () => this.#scripts[script].run(this.#connection, this.#slot, keys, all))
     if (reply instanceof Buffer && reply.toString() === 'CHANGED') throw changed(this.definition.name)
     if (reply instanceof Buffer && reply.toString() === 'REBUILDING') throw rebuilding(this.definition.name)
     return reply as Reply
@@ -52,8 +52,8 @@ export class IndexCalls {
     return this.#ask('be read', () => this.#connection.call(key, [command, key, ...args], true))
   }
 
-  #ask(what: string, ask: () => Promise<unknown>): Promise<unknown> {
-    return within({ who: 'The search index', what, timeoutMs: this.#timeoutMs }, async () => {
+  #ask(operation: string, ask: () => Promise<unknown>): Promise<unknown> {
+    return withTimeout({ subject: 'The search index', operation, timeoutMs: this.#timeoutMs }, async () => {
       const reply = await ask()
       if (!isByteReply(reply)) throw unexpectedReply('integers and bytes', reply)
       return reply

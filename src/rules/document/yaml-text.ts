@@ -17,7 +17,7 @@ import {
 } from 'yaml'
 import { compactJson } from '../../core/json/json-ranges.js'
 import { keepSourceText } from '../../core/json/source-text.js'
-import { finish, type Steps } from '../../core/scheduling/steps.js'
+import type { Steps } from '../../core/scheduling/steps.js'
 import { printable, quoted } from '../../validation/issues.js'
 import { jsonIssue, maxDepth, type TextIssue } from './json-text.js'
 import { composeLists, composerOptions, detachLists, outerDepth } from './yaml-lists.js'
@@ -35,8 +35,6 @@ export interface ParsedYaml {
   /** True if the document has anchors, so a node may occur in several places. */
   readonly hasAnchors: boolean
 }
-
-export const parseYaml = (text: string): ParsedYaml => finish(parseYamlSteps(text))
 
 export function* parseYamlSteps(text: string): Steps<ParsedYaml> {
   const issues: TextIssue[] = []

@@ -144,7 +144,7 @@ interface RuleFields {
   readonly maxWaitMs?: number
   /** Default: `ENFORCE`. */
   readonly mode?: Mode
-  /** Percentage of keys for which the rule enforces, 0 to 100; it is a shadow for all others. Default: 100. */
+  /** Percentage of keys for which the rule is enforced, 0 to 100; for all others, it is in shadow mode. Default: 100. */
   readonly enforcePercent?: number
   /** Default: `EXACT`. */
   readonly consistency?: Consistency

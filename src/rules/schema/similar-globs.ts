@@ -6,7 +6,7 @@ import { manyPerStep, type Steps } from '../../core/scheduling/steps.js'
 import type { ValidationIssues } from '../../validation/issues.js'
 
 /** A request tries each similar glob, so their number is limited. */
-export const maxSimilarGlobs = 100
+const maxSimilarGlobs = 100
 
 /**
  * Reports rules whose path exceeds the limit on similar globs. A glob with one `*` is found by an index on its prefix and

@@ -2,7 +2,7 @@ import { STATUS_CODES } from 'node:http'
 import { type ErrorCode, errorCodes, FluxGateError, type ValidationIssue } from '../../core/errors.js'
 import type { ParseError } from '../../http/connections/parse-error.js'
 import type { Answer } from '../../http/connections/raw-answer.js'
-import { problemMediaType } from '../../http/problem.js'
+import { problemMediaType } from '../../http/problem-document.js'
 
 /**
  * Problem codes of the HTTP API with their status and default detail. They extend the codes of core/errors. A test compares

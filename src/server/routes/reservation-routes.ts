@@ -14,7 +14,7 @@ import { contextOf, traceHeaders, unknownMembers, warned, warningHeader } from '
 
 const group = 'Decisions'
 
-/** Reservations: an estimate is charged first, and replaced by the actual cost later. */
+/** Reservations: an estimate is charged first and later replaced with the actual cost. */
 export function reservationRoutes(gate: ServerGate): Route[] {
   const reply = async (body: object, names: readonly string[], result: Promise<unknown>): Promise<Reply> => {
     const warning = unknownMembers(body, names)

@@ -2,7 +2,7 @@ import { described, type Kind } from '../../validation/kind.js'
 import { boundedText, instant, text, textMatching, wholeNumber } from '../../validation/kinds.js'
 import { list, nullable, object } from '../../validation/structures.js'
 
-export const optionallyDescribed = <T>(kind: Kind<T>, description: string | undefined): Kind<T> =>
+const optionallyDescribed = <T>(kind: Kind<T>, description: string | undefined): Kind<T> =>
   description === undefined ? kind : described(kind, description)
 
 export const dateTime = (description?: string): Kind<string> => optionallyDescribed(instant, description)

@@ -1,5 +1,5 @@
 import { maxReservationMs } from '../../core/reservations/reservation.js'
-import { described, type ValueOf } from '../../validation/kind.js'
+import { described } from '../../validation/kind.js'
 import { boundedText, oneOf, text, wholeNumber } from '../../validation/kinds.js'
 import { nullable, object } from '../../validation/structures.js'
 import { requestFields } from './check-schema.js'
@@ -67,5 +67,3 @@ export const settledSchema = object(
   {},
   { title: 'SettledReservation', isOpen: true },
 )
-
-export type ReserveBody = ValueOf<typeof reserveSchema>

@@ -6,7 +6,7 @@ import type { Pool } from './pool.js'
 import type { LeaseTerms } from './pools.js'
 
 /** A batch covers the expected demand of this time, or of a fixed window that is shorter. */
-export const batchMs = 1_000
+const batchMs = 1_000
 /** The largest factor between two batches. A batch that is spent in no time says little about the rate. */
 const maxGrowth = 8
 /** A batch that lasts shorter than this is renewed without waiting for the next sweep. */

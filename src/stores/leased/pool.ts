@@ -21,7 +21,7 @@ export interface Lot {
 }
 
 /** A decision that waits for a lease. */
-export interface Waiter {
+interface Waiter {
   readonly charges: readonly Charge[]
   readonly permits: number
   readonly resolve: (result: ChargeResult | Promise<ChargeResult>) => void

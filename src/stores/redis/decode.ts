@@ -31,7 +31,7 @@ export interface Answer extends LeaseResult {
 }
 
 /** KNOWN: the reservation exists already, or has ended. `record` is then its record. */
-export interface ReservationProblem {
+interface ReservationProblem {
   readonly status: 'KNOWN' | 'UNKNOWN' | 'EXPIRED' | 'FULL'
   readonly record: Buffer
 }

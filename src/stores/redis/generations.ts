@@ -2,7 +2,7 @@ import type { SharedGenerations } from '../../core/bucket-store.js'
 import { maxFillTicks } from '../../core/rule.js'
 import type { RedisConnection } from '../../redis/client/connection.js'
 import { pairsReply } from '../../redis/client/replies.js'
-import { within } from '../../redis/client/within.js'
+import { withTimeout } from '../../redis/client/with-timeout.js'
 
 /** Polling interval: other processes notice a reset within this time. */
 const pollMs = 500
@@ -41,8 +41,8 @@ export class RedisGenerations implements SharedGenerations {
 
   async resetRules(ruleSetId: string, ruleIds: readonly string[]): Promise<void> {
     const fields = ruleIds.map((ruleId) => fieldOf(ruleSetId, ruleId))
-    const call = { who: 'The bucket store', what: 'reset a rule', timeoutMs: this.#timeoutMs }
-    await within(call, () => this.#increment(fields))
+    const call = { subject: 'The bucket store', operation: 'reset a rule', timeoutMs: this.#timeoutMs }
+    await withTimeout(call, () => this.#increment(fields))
   }
 
   async #increment(fields: readonly string[]): Promise<void> {

@@ -21,7 +21,7 @@ export interface ReservationPlace {
   readonly id: readonly [high: number, low: number]
 }
 
-export interface NewReservation extends ReservationPlace {
+interface NewReservation extends ReservationPlace {
   readonly ttlTicks: number
   readonly isRefunded: boolean
   /** Describes the reservation in ASCII. Kept with the record. */

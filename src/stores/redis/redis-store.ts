@@ -7,11 +7,11 @@ import { omitUndefined } from '../../core/omit-undefined.js'
 import type { OverrideStorage } from '../../core/overrides/override-storage.js'
 import type { ReservationStorage } from '../../core/reservations/reservation-storage.js'
 import { connectRedis } from '../../redis/client/connect-redis.js'
-import { connectedWithin } from '../../redis/client/connected-within.js'
 import type { RedisConnection } from '../../redis/client/connection.js'
 import { isRedisClient } from '../../redis/client/connection-of.js'
 import { isMisconfigured, wrapRedisError } from '../../redis/client/errors.js'
 import type { RedisOptions } from '../../redis/client/open/target.js'
+import { waitForConnection } from '../../redis/client/wait-for-connection.js'
 import { leased } from '../leased/leased.js'
 import { type ResilientOptions, resilient } from '../resilient/resilient.js'
 import { acrossSlots } from './across-slots.js'
@@ -202,5 +202,5 @@ async function awaitReady(
     .catch((error: unknown) => {
       if (isMisconfigured(error)) throw wrapRedisError(error, 'be used')
     })
-  await connectedWithin(usable, withinMs)
+  await waitForConnection(usable, withinMs)
 }

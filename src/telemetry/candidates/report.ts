@@ -121,7 +121,7 @@ const mostDifferences = (one: CandidateCounts, other: CandidateCounts): number =
   differences(other) - differences(one) || other.rejectedByBoth - one.rejectedByBoth
 
 /** Adds up the reports of several processes about one candidate. */
-export function mergeReports(reports: readonly CandidateReport[]): CandidateReport | undefined {
+function mergeReports(reports: readonly CandidateReport[]): CandidateReport | undefined {
   const [first] = reports
   if (first === undefined || reports.length === 1) return first
   const total = reports.reduce((sum, report) => addCounts(sum, report), newRow())

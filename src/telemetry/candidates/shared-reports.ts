@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { RedisConnection } from '../../redis/client/connection.js'
-import { within } from '../../redis/client/within.js'
+import { withTimeout } from '../../redis/client/with-timeout.js'
 import { type CandidateReport, mergeOptionalReports } from './report.js'
 
 export interface SharedReportsOptions {
@@ -99,6 +99,8 @@ export class SharedReports {
     this.#connection ??= this.#options.connect()
     const connection = this.#connection
     const key = this.#key(ruleSetId)
-    return within({ who: 'Redis', what: 'share candidate reports', timeoutMs }, () => connection.call(key, command))
+    return withTimeout({ subject: 'Redis', operation: 'share candidate reports', timeoutMs }, () =>
+      connection.call(key, command),
+    )
   }
 }

@@ -29,7 +29,7 @@ export function reportMetrics(api: OpenTelemetryApi, collect: Collect): Reported
 }
 
 /** The name of a metric without the suffixes that Prometheus adds. */
-export const instrumentName = (name: string): string =>
+const instrumentName = (name: string): string =>
   name.replace(/^fluxgate_/, 'fluxgate.').replace(/_total$|_seconds$/, '')
 
 class ReportedMetrics {

@@ -3,7 +3,7 @@ import type { RedisConnection } from '../../redis/client/connection.js'
 import { hashSlot } from '../../redis/client/hash-slot.js'
 import { isByteReply, unexpectedReply } from '../../redis/client/replies.js'
 import { Script } from '../../redis/client/script.js'
-import { within } from '../../redis/client/within.js'
+import { withTimeout } from '../../redis/client/with-timeout.js'
 import { endOfPrefix, textBytes } from '../../redis/search-index/ordered-bytes.js'
 import type { DecisionRecorder } from '../decision-recorder.js'
 import { keyDigest, showKey } from '../key-digest.js'
@@ -178,10 +178,12 @@ export class SharedStatistics implements Statistics {
     return reply
   }
 
-  #run(script: Script, what: string, args: readonly (string | Buffer)[]): Promise<unknown> {
+  #run(script: Script, operation: string, args: readonly (string | Buffer)[]): Promise<unknown> {
     const { connection, clock } = this.#options
     const all = [clock === undefined ? '' : String(Math.round(clock.now())), ...args]
-    return within({ who: 'Redis', what, timeoutMs }, () => script.run(connection, this.#slot, [this.#totals], all))
+    return withTimeout({ subject: 'Redis', operation, timeoutMs }, () =>
+      script.run(connection, this.#slot, [this.#totals], all),
+    )
   }
 
   async #ask<T>(shared: () => Promise<T>, local: (statistics: Statistics) => Promise<T>): Promise<T> {

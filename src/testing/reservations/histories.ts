@@ -111,11 +111,11 @@ export async function compareReservations(
   }
 }
 
-export const reservationsOf = ({ reservations }: BucketStore): ReservationStorage =>
+const reservationsOf = ({ reservations }: BucketStore): ReservationStorage =>
   reservations ?? assert.fail('The store keeps no reservations.')
 
 /** The members of an outcome that every store has in common. */
-export function plain(outcome: ReservedState | SettleOutcome | 'FULL'): unknown {
+function plain(outcome: ReservedState | SettleOutcome | 'FULL'): unknown {
   if (typeof outcome === 'string' || !('charges' in outcome)) return outcome
   const { ruleSetId, reason, charges, result } = outcome
   const { granted, now, bands } = result

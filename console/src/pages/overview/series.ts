@@ -48,7 +48,7 @@ export function useSeries(query: string, everyMs: number): Loaded<Series> {
 }
 
 /** Replaces the end of a series by newer points. `size` is the number of points to keep. */
-export function mergeSeries(known: Series, fresh: Series, size: number): Series {
+function mergeSeries(known: Series, fresh: Series, size: number): Series {
   const start = fresh.points.at[0]
   const kept = start === undefined ? known.points.at.length : known.points.at.findIndex((at) => at >= start)
   const end = kept === -1 ? known.points.at.length : kept

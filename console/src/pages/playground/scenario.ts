@@ -8,7 +8,7 @@ import { type Simulation, simulateBands } from '../../../../src/simulate/simulat
 import { burst, poisson, uniform } from '../../../../src/simulate/traffic.js'
 
 export const trafficKinds = ['edge', 'steady', 'poisson', 'double', 'drawn'] as const
-export type TrafficKind = (typeof trafficKinds)[number]
+type TrafficKind = (typeof trafficKinds)[number]
 
 export interface Scenario {
   readonly traffic: TrafficKind

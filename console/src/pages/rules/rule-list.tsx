@@ -164,7 +164,7 @@ interface ChoiceProps {
   readonly children: readonly (readonly string[])[]
 }
 
-export const Choice = ({ label, value, onChange, children }: ChoiceProps) => (
+const Choice = ({ label, value, onChange, children }: ChoiceProps) => (
   <select
     class="choice"
     aria-label={label}

@@ -49,7 +49,7 @@ Examples:
       requests that only the candidate rejects
 
 "now only" counts requests that only the current rules reject, "candidate only" those that only the candidate rejects.
-Exit status: 0 success, 1 the rule set has no candidate, 2 the server could not be asked.
+Exit status: 0 success, 1 the rule set has no candidate, 2 the request to the server failed.
 `
 
 export function candidateCommand(): Command {

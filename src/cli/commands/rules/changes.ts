@@ -4,13 +4,13 @@ import type { RuleDocument, RuleSetDocument } from '../../../core/contracts/rule
 import { hasSameSourceText } from '../../../core/json/source-text.js'
 import { isSameRule, withoutStoreFields } from '../../../rules/store/rule-document.js'
 
-export interface FieldChange {
+interface FieldChange {
   readonly field: string
   readonly before: unknown
   readonly after: unknown
 }
 
-export interface RuleChange {
+interface RuleChange {
   readonly ruleId: string
   readonly action: 'added' | 'removed' | 'changed'
   readonly fields: readonly FieldChange[]

@@ -7,7 +7,7 @@ import { formatDuration } from '../../output/format-duration.js'
 import type { Paint } from '../../output/output.js'
 import { bucketsPerColumn, cell, chartRow, join, spark, timeAxis } from './chart-parts.js'
 
-export interface ChartRun extends Pick<Run, 'mostInAnyWindow' | 'mostInProgress' | 'buckets'> {
+interface ChartRun extends Pick<Run, 'mostInAnyWindow' | 'mostInProgress' | 'buckets'> {
   readonly name: string
   /** True if the bars show requests in progress instead of requests in a window. */
   readonly limitsProgress?: boolean

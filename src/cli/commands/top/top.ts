@@ -23,7 +23,7 @@ Examples:
 
 Without a terminal, and with --once or --json, it prints one snapshot.
 Keys are digests unless the server has revealKeys.
-Exit status: 0 success, 2 the server could not be asked.
+Exit status: 0 success, 2 the request to the server failed.
 `
 
 export function topCommand(): Command {

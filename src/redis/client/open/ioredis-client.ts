@@ -1,12 +1,12 @@
 import type { Cluster, Redis } from 'ioredis'
 import { FluxGateError, messageOf } from '../../../core/errors.js'
+import { ConnectionWait } from '../../../core/scheduling/connection-wait.js'
 import { Deadlines } from '../../../core/scheduling/deadlines.js'
-import { Hold } from '../../../core/scheduling/hold.js'
-import { connectedWithin } from '../connected-within.js'
 import type { RedisConnection } from '../connection.js'
 import { connectionOf } from '../connection-of.js'
 import { isMisconfigured, isUnwritten, NotConnectedError, reasonOf, withoutCommand, wrapRedisError } from '../errors.js'
 import { mayBeMismatch, silentAttemptMs, transportMismatch } from '../transport-probe.js'
+import { waitForConnection } from '../wait-for-connection.js'
 import { prepareClusterNode } from './cluster-node.js'
 import { clusterOptions, retryDelayMs, serverOptions, silenceMs } from './settings.js'
 import { SilenceWatch } from './silence-watch.js'
@@ -41,9 +41,9 @@ export class OwnClient implements Required<RedisConnection> {
   /** True from the 'ready' event to the 'close' event. */
   #isUp = false
   /** Present between a lost connection and the outcome of reconnecting. */
-  #hold: Hold | undefined
+  #reconnecting: ConnectionWait | undefined
   /** Until the next connection of a node of a cluster is closed. */
-  #nodeClosing: Hold | undefined
+  #nodeClosing: ConnectionWait | undefined
   #failedAttempts = 0
   #isClosed = false
   /** True after the server rejected the connection (credentials, ACL), until the next attempt. */
@@ -85,7 +85,7 @@ export class OwnClient implements Required<RedisConnection> {
   /** The error with which calls fail immediately; undefined if calls would be sent or would wait. */
   get unreachable(): unknown {
     if (this.isConnected) return undefined
-    const isWaiting = !this.#hasOutcome || this.#hold !== undefined || this.#isLost
+    const isWaiting = !this.#hasOutcome || this.#reconnecting !== undefined || this.#isLost
     return isWaiting ? undefined : this.#noConnection()
   }
 
@@ -103,8 +103,8 @@ export class OwnClient implements Required<RedisConnection> {
   async call(key: string, command: readonly (string | Buffer)[], asBytes = false): Promise<unknown> {
     if (!this.#hasOutcome) await this.#outcome
     for (let attempt = 1; ; attempt++) {
-      if (this.#hold !== undefined || !this.isConnected) {
-        if (this.#hold !== undefined || this.#isLost) await this.#awaitReconnect().over
+      if (this.#reconnecting !== undefined || !this.isConnected) {
+        if (this.#reconnecting !== undefined || this.#isLost) await this.#awaitReconnect().over
         if (!this.isConnected) throw this.#noConnection()
       }
       const silence = this.#deadlines.begin(() => this.#silence.ping(this.#nodes()))
@@ -132,7 +132,7 @@ export class OwnClient implements Required<RedisConnection> {
   }
 
   ready(withinMs: number): Promise<void> {
-    return connectedWithin(this.connected, withinMs)
+    return waitForConnection(this.connected, withinMs)
   }
 
   async close(): Promise<void> {
@@ -142,7 +142,7 @@ export class OwnClient implements Required<RedisConnection> {
     clearTimeout(this.#restart)
     clearTimeout(this.#silentAttempt)
     this.#settleOutcome()
-    this.#hold?.end()
+    this.#reconnecting?.end()
     this.#resolveConnected()
     const client = this.#client
     if (client === undefined) return
@@ -209,7 +209,7 @@ export class OwnClient implements Required<RedisConnection> {
     this.#mismatch = undefined
     clearTimeout(this.#silentAttempt)
     this.#isUp = true
-    this.#hold?.end()
+    this.#reconnecting?.end()
     this.#resolveConnected()
     this.#settleOutcome()
   }
@@ -256,7 +256,7 @@ export class OwnClient implements Required<RedisConnection> {
     this.#isRejected = isMisconfigured(error)
     if (this.#isRejected) {
       this.#rejectConnected(wrapRedisError(error, `connect to Redis at ${this.#target.where}`))
-      this.#hold?.end()
+      this.#reconnecting?.end()
     }
     this.#settleOutcome()
   }
@@ -266,7 +266,7 @@ export class OwnClient implements Required<RedisConnection> {
     if (!this.#wasConnected && mayBeMismatch(this.#lastError)) this.#probe(true)
     else this.#settleOutcome()
     if (this.#isLost) this.#awaitReconnect()
-    else if (++this.#failedAttempts === maxAttempts) this.#hold?.end()
+    else if (++this.#failedAttempts === maxAttempts) this.#reconnecting?.end()
     this.#isUp = false
   }
 
@@ -274,21 +274,22 @@ export class OwnClient implements Required<RedisConnection> {
    * Makes calls wait for the next connection. The wait is twice as long as callers wait for a reply: a call that starts late
    * in the first half must not fail before its own deadline. Reconnecting through a sentinel takes several round trips.
    */
-  #awaitReconnect(): Hold {
-    if (this.#hold !== undefined) return this.#hold
-    const hold = new Hold(2 * this.#replyMs)
+  #awaitReconnect(): ConnectionWait {
+    if (this.#reconnecting !== undefined) return this.#reconnecting
+    const reconnecting = new ConnectionWait(2 * this.#replyMs)
     this.#failedAttempts = 0
-    this.#hold = hold
-    void hold.over.then(() => {
-      this.#hold = undefined
+    this.#reconnecting = reconnecting
+    void reconnecting.over.then(() => {
+      this.#reconnecting = undefined
     })
-    return hold
+    return reconnecting
   }
 
   /** Ends when a command that found its socket closed can be sent, or queued by ioredis until the node is connected. */
-  #closing(): Hold {
+  #closing(): ConnectionWait {
     if (this.#target.kind !== 'cluster') return this.#awaitReconnect()
-    if (this.#nodeClosing === undefined || this.#nodeClosing.isOver) this.#nodeClosing = new Hold(this.#replyMs)
+    if (this.#nodeClosing === undefined || this.#nodeClosing.isOver)
+      this.#nodeClosing = new ConnectionWait(this.#replyMs)
     return this.#nodeClosing
   }
 

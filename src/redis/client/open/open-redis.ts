@@ -1,7 +1,7 @@
 import { FluxGateError } from '../../../core/errors.js'
 import { wholeNumber } from '../../../validation/kinds.js'
-import { connectedWithin } from '../connected-within.js'
 import type { RedisConnection } from '../connection.js'
+import { waitForConnection } from '../wait-for-connection.js'
 import { type Library, OwnClient } from './ioredis-client.js'
 import { maxConnections, type RedisOptions, redisTarget } from './target.js'
 
@@ -65,7 +65,7 @@ function roundRobin(clients: readonly OwnClient[]): OpenedRedis {
     isCluster: clients.every((client) => client.isCluster),
     call: (key, command, asBytes) => next().call(key, command, asBytes),
     subscribe: (channel, onMessage, onGap) => next().subscribe(channel, onMessage, onGap),
-    ready: (withinMs) => connectedWithin(Promise.all(clients.map((client) => client.connected)), withinMs),
+    ready: (withinMs) => waitForConnection(Promise.all(clients.map((client) => client.connected)), withinMs),
     get isConnected() {
       return clients.some((client) => client.isConnected)
     },

@@ -14,7 +14,7 @@ export const maxHoldKind: Kind<number> = {
   },
 }
 
-/** Fields that a band of the algorithm CONCURRENCY must not have. */
+/** Fields that a band with the algorithm CONCURRENCY must not have. */
 const rateFields = [
   'window',
   'windowMs',

@@ -2,7 +2,7 @@ import type { BucketStore, SharedGenerations } from '../core/bucket-store.js'
 import { FluxGateError } from '../core/errors.js'
 import { emitWarning } from '../core/runtime/emit-warning.js'
 import type { RedisStore } from '../stores/redis/redis-store.js'
-import { type OpenRedisStore, redisByAddress } from './redis-by-address.js'
+import { type OpenRedisStore, redisByUri } from './redis-by-uri.js'
 
 /**
  * A `redisStore` whose module is imported in the background, so that limits in memory never load the Redis code. Calls wait
@@ -91,10 +91,10 @@ const laterGenerations = (loading: Promise<RedisStore>, store: () => RedisStore 
 })
 
 /** Opens a Redis store by URI or settings. */
-export const redisStoreLater = redisByAddress(loadRedisStore)
+export const lazyRedisStore = redisByUri(loadRedisStore)
 
-/** Like `redisStoreLater`, with the generations of rules. */
-export const sharedRedisStoreLater = redisByAddress(loadWithGenerations)
+/** Like `lazyRedisStore`, with the generations of rules. */
+export const lazySharedRedisStore = redisByUri(loadWithGenerations)
 
 const moduleMissing = (cause: unknown): FluxGateError =>
   new FluxGateError(

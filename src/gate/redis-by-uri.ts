@@ -13,7 +13,7 @@ import type { OpenRedis } from './open-store.js'
 export type OpenRedisStore = (where: string | RedisOptions, options?: RedisStoreOptions) => BucketStore
 
 /** Validates the URI or settings of a Redis store, and opens it with `open`. */
-export const redisByAddress =
+export const redisByUri =
   (open: OpenRedisStore): OpenRedis =>
   (store, resilience) => {
     if (isRedisClient(store)) throw clientInvalid()

@@ -1,7 +1,7 @@
 import { type Deadline, Deadlines } from './deadlines.js'
 
 /** Makes calls wait for a connection, up to a timeout. Time during which the event loop is blocked does not count. */
-export class Hold {
+export class ConnectionWait {
   /** Resolves when the wait ends, whether connected or timed out. */
   readonly over: Promise<void>
   readonly #deadlines: Deadlines

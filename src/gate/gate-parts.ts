@@ -17,7 +17,7 @@ export interface GateParts {
   readonly clock: Clock
   readonly provider: RuleSetProvider
   /** The last valid rules of the provider. */
-  readonly book: LoadedRules
+  readonly loadedRules: LoadedRules
   readonly store: BucketStore
   /** Resources that were opened for the gate and are closed with it. */
   readonly opened: readonly Closable[]

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { unmeteredDecision } from '../core/decision/unmetered-decision.js'
 import type { BandDecision, Decision } from '../core/decision.js'
-import { rejectionProblem } from './problem.js'
+import { rejectionProblem } from './problem-document.js'
 
 const band = (label: string, more: Partial<BandDecision> = {}): BandDecision => ({
   ruleId: 'login',
