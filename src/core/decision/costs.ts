@@ -7,11 +7,20 @@ export interface CheckedCosts {
   readonly costs: Costs
 }
 
-/**
- * Validates the costs of a check. `known` are the costs that the rules of the rule set charge. `requests` may be given as
- * `permits` or in `costs`.
- */
+/** Validates the costs of a check. `known` are the costs that the rules of the rule set charge. */
 export function checkCosts(costs: Costs, permits: number | undefined, known: ReadonlySet<string>): CheckedCosts {
+  const checked = checkCostValues(costs, permits)
+  for (const name of Object.keys(costs))
+    if (name !== requestCost && !known.has(name))
+      throw new FluxGateError(
+        'FLUXGATE_COST_UNKNOWN',
+        `costs.${name.slice(0, 128)} is charged by no rule of the rule set. Its rules charge ${[...known].join(', ') || 'nothing'}.`,
+      )
+  return checked
+}
+
+/** Validates costs without the rules. `requests` may be given as `permits` or in `costs`. */
+export function checkCostValues(costs: Costs, permits: number | undefined): CheckedCosts {
   if (typeof costs !== 'object' || costs === null || Array.isArray(costs))
     throw invalid(
       `costs must be an object such as { tokens: 1200 }; received ${Array.isArray(costs) ? 'a list' : typeof costs}.`,
@@ -21,11 +30,6 @@ export function checkCosts(costs: Costs, permits: number | undefined, known: Rea
       const received = typeof value === 'number' ? value : typeof value
       throw invalid(`costs.${name} must be an integer from 0 to ${maxCapacity}; received ${received}.`)
     }
-    if (name !== requestCost && !known.has(name))
-      throw new FluxGateError(
-        'FLUXGATE_COST_UNKNOWN',
-        `costs.${name.slice(0, 128)} is charged by no rule of the rule set. Its rules charge ${[...known].join(', ') || 'nothing'}.`,
-      )
   }
   const requests = Object.hasOwn(costs, requestCost) ? costs[requestCost] : undefined
   if (requests !== undefined && permits !== undefined && requests !== permits)

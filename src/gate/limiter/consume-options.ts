@@ -1,4 +1,5 @@
 import type { ChargeVariant } from '../../core/bucket-store.js'
+import type { Decision } from '../../core/decision.js'
 import { FluxGateError } from '../../core/errors.js'
 import type { CallBandInput } from '../../rules/schema/input.js'
 import type { Kind } from '../../validation/kind.js'
@@ -44,3 +45,14 @@ export function checkConsumeOptions(options: ConsumeOptions): { readonly variant
     )
   return { variant: force ? 'FORCE' : partial ? 'PARTIAL' : undefined }
 }
+
+/** The state of a key as the result of a call for 0 permits. A partial charge of 0 permits has taken none. */
+export function stateFor(
+  variant: ChargeVariant | undefined,
+  state: Decision | Promise<Decision>,
+): Decision | Promise<Decision> {
+  if (variant !== 'PARTIAL') return state
+  return state instanceof Promise ? state.then(withoutGrant) : withoutGrant(state)
+}
+
+const withoutGrant = (decision: Decision): Decision => ({ ...decision, granted: 0 })

@@ -342,6 +342,12 @@ describe('invalid input throws and charges nothing', () => {
     expect((await limiter.peek('a')).remaining).toBe(4)
   })
 
+  it.each([-1, '2' as never, null as never])('permits %s in options', async (permits) => {
+    await expect(limiter.consume('a', { permits })).rejects.toMatchObject({ code: 'FLUXGATE_ARGUMENT_INVALID' })
+    expect(() => limiter.consumeSync('a', { permits })).toThrow(/integer from 0/)
+    expect((await limiter.peek('a')).remaining).toBe(4)
+  })
+
   it.each(['', undefined as never, 7 as never])('key %s', async (key) => {
     await expect(limiter.consume(key)).rejects.toMatchObject({ code: 'FLUXGATE_ARGUMENT_INVALID' })
   })

@@ -31,7 +31,7 @@ import { requireGenerations } from '../generations/require-generations.js'
 import { lazySharedRedisStore } from '../lazy-redis-store.js'
 import { boundedStore, isStore, openStore } from '../open-store.js'
 import { decisionReporter } from '../reporting/decision-reporter.js'
-import { type ConsumeOptions, checkConsumeOptions } from './consume-options.js'
+import { type ConsumeOptions, checkConsumeOptions, stateFor } from './consume-options.js'
 import { type LimiterBans, limiterBans } from './limiter-bans.js'
 import { type LimiterOverrides, limiterOverrides } from './limiter-overrides.js'
 import { RuleBuckets, ruleSetId } from './rule-buckets.js'
@@ -219,8 +219,9 @@ export function createLimiter(options: LimiterOptions): Limiter {
     const { variant } = checkConsumeOptions(options)
     if (takesHolds && (variant ?? options.bands) !== undefined) throw notForHolds()
     if (variant === 'PARTIAL' && buckets.charge.group.ban !== undefined) throw notForBans()
-    const charge = chargeOf(key, options.permits ?? 1, options.bands)
-    if (charge.permits === 0) return limiter.decide(ruleSetId, [charge], peeking)
+    const { permits = 1, bands } = options
+    const charge = chargeOf(key, permits, bands)
+    if (charge.permits === 0) return stateFor(variant, limiter.decide(ruleSetId, [charge], peeking))
     return variant === undefined
       ? limiter.decide(ruleSetId, [charge])
       : variants.decideVariant(ruleSetId, charge, variant)

@@ -125,6 +125,14 @@ describe('partial', () => {
     const limiter = createLimiter({ capacity: 7, permits: 3, window: '1m' })
     expect(limiter.consumeSync('a', { permits: 5, partial: true })).toMatchObject({ granted: 2, remaining: 1 })
   })
+
+  it('of 0 permits grants none and returns the current state', async () => {
+    const limiter = createLimiter({ capacity: 2, window: '1m' })
+    const state = { allowed: true, granted: 0, remaining: 2 }
+    expect(limiter.consumeSync('a', { permits: 0, partial: true })).toMatchObject(state)
+    expect(await limiter.consume('a', { permits: 0, partial: true })).toMatchObject(state)
+    await limiter.close()
+  })
 })
 
 describe('force', () => {

@@ -1,6 +1,7 @@
 import type { ConnectionOptions } from 'node:tls'
 import { type Clock, systemClock, ticks, ticksPerMs } from '../../core/clock.js'
 import { checkContext, checkPermits } from '../../core/decision/check-request.js'
+import { checkCostValues } from '../../core/decision/costs.js'
 import { throwIfAborted } from '../../core/decision/rate-limiter.js'
 import { unmeteredDecision } from '../../core/decision/unmetered-decision.js'
 import type { Decision } from '../../core/decision.js'
@@ -127,6 +128,8 @@ export class HttpHandler implements Handler {
     try {
       decision = await this.#checks.check(text)
     } catch (error) {
+      // The server works, and no other decision is better: a misspelt cost must not remove a limit.
+      if (error instanceof FluxGateError && error.code === 'FLUXGATE_COST_UNKNOWN') throw error
       this.#warn(error)
       this.#onError?.(error)
       return this.#decideWithoutServer(context, options, error)
@@ -190,7 +193,9 @@ export class HttpHandler implements Handler {
 
   /** Throws for invalid arguments, as other handlers do. */
   #serialize(context: RequestContext, options: CheckOptions): string {
-    checkPermits(options.permits ?? 1)
+    const { permits, costs } = options
+    if (permits !== undefined) checkPermits(permits)
+    if (costs != null) checkCostValues(costs, permits)
     const trace = this.#openTelemetry && traceHeaders(this.#openTelemetry)
     return serializeCheck(checkContext(context), options, this.#headers, trace?.traceparent)
   }

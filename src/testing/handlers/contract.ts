@@ -175,11 +175,27 @@ export function handlerContract(it: TestRunner, create: HandlerFactory): void {
   withRules('rejects invalid arguments', [{ id: 'api', rules: [perUser] }], async (handler) => {
     const wrong = async (work: () => Promise<unknown>): Promise<void> =>
       assert.rejects(work, (error) => error instanceof FluxGateError && error.code === 'FLUXGATE_ARGUMENT_INVALID')
-    for (const permits of [-1, 1.5, Number.NaN, 1e10]) {
+    for (const permits of [-1, 1.5, Number.NaN, 1e10, null as never]) {
       await wrong(async () => handler.check({ userId: 'ann' }, { permits }))
       await wrong(async () => handler.refund({ userId: 'ann' }, { permits }))
     }
+    for (const requests of [-1, 1.5, Number.NaN, 1e10, '1' as never])
+      await wrong(async () => handler.check({ userId: 'ann' }, { costs: { requests } }))
+    await wrong(async () => handler.check({ userId: 'ann' }, { costs: [1] as never }))
+    await wrong(async () => handler.check({ userId: 'ann' }, { permits: 1, costs: { requests: 2 } }))
     await wrong(async () => handler.check(undefined as never))
     await wrong(async () => handler.check({ path: 7 as never }))
+    assert.equal((await handler.check({ userId: 'ann' }, { permits: 0 })).remaining, 2)
+  })
+
+  withRules('rejects costs that no rule charges', [{ id: 'api', rules: [perUser] }], async (handler) => {
+    const isUnknown = (error: unknown): boolean =>
+      error instanceof FluxGateError && error.code === 'FLUXGATE_COST_UNKNOWN'
+    const options = { costs: { tokns: 1 } }
+    // In the same turn, so that a handler that asks a server sends them together.
+    const before = handler.check({ userId: 'ann' })
+    await assert.rejects(handler.check({ userId: 'ann' }, options), isUnknown)
+    await assert.rejects(handler.refund({ userId: 'ann' }, options), isUnknown)
+    assert.equal((await before).remaining, 1)
   })
 }
