@@ -1,6 +1,5 @@
 import { once } from 'node:events'
 import {
-  constants,
   createSecureServer,
   createServer,
   type Http2Server,
@@ -8,8 +7,9 @@ import {
   type ServerHttp2Session,
   type ServerHttp2Stream,
 } from 'node:http2'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, Server as NetServer } from 'node:net'
 import { Call, type CallOptions } from './call.js'
+import { Connection } from './connection.js'
 import type { ByteBudget } from './message-reader.js'
 import type { Method, Methods } from './method.js'
 import { GrpcError } from './status.js'
@@ -43,6 +43,10 @@ export interface GrpcLimits {
   readonly maxConnectionAgeMs: number
   /** The time that calls have to end after their connection was closed gracefully because of its age. */
   readonly graceMs: number
+  /** Connections are closed gracefully when no call has begun for this long: another is probably not on its way. */
+  readonly quietMs: number
+  /** Busy connections are closed gracefully after this time at the latest. */
+  readonly maxQuietWaitMs: number
   /** How often calls and connections are checked. */
   readonly checkMs: number
 }
@@ -58,26 +62,12 @@ export const defaultLimits: GrpcLimits = {
   keepAliveMs: 60_000,
   maxConnectionAgeMs: 3_600_000,
   graceMs: 10_000,
+  quietMs: 50,
+  maxQuietWaitMs: 1_000,
   checkMs: 1_000,
 }
 
 const maxHeaderFields = 100
-const maxStreamId = 2 ** 31 - 1
-
-interface Connection {
-  readonly openedAt: number
-  /** When it is closed because of its age. */
-  readonly endsAt: number
-  /** True once the client has sent its first frame. */
-  hasStarted: boolean
-  /** When the last ping was sent that has not been answered. */
-  pingedAt: number | undefined
-  lastHeardAt: number
-  /** The number of open streams. */
-  streams: number
-  /** True once the client was asked to leave. */
-  isClosing: boolean
-}
 
 /** A gRPC server on HTTP/2. Every resource that a client can occupy is limited, in time or in number. */
 export class GrpcServer {
@@ -85,7 +75,6 @@ export class GrpcServer {
   readonly #limits: GrpcLimits
   readonly #callOptions: CallOptions
   readonly #connections = new Map<ServerHttp2Session, Connection>()
-  readonly #calls = new Set<Call>()
   readonly #check: NodeJS.Timeout
   readonly #isSecure: boolean
   #isDraining = false
@@ -124,7 +113,7 @@ export class GrpcServer {
   drain(): void {
     if (this.#isDraining) return
     this.#isDraining = true
-    for (const [session, connection] of this.#connections) closeGracefully(session, connection)
+    for (const connection of this.#connections.values()) connection.closeGracefully()
   }
 
   /** Stops listening and waits for calls in flight. Closes the remaining connections after `graceMs`. */
@@ -132,51 +121,31 @@ export class GrpcServer {
     this.drain()
     clearInterval(this.#check)
     if (!this.#server.listening) return
-    const closed = new Promise((resolve) => this.#server.close(resolve))
+    // From Node 24 on, the server's own method closes all connections at once, and calls on their way would be lost.
+    const closed = new Promise<unknown>((resolve) => NetServer.prototype.close.call(this.#server, resolve))
     const deadline = setTimeout(() => {
-      for (const session of this.#connections.keys()) session.destroy()
+      for (const connection of this.#connections.values()) connection.destroy()
     }, graceMs)
     await closed
     clearTimeout(deadline)
   }
 
   #opened(session: ServerHttp2Session): void {
-    const now = performance.now()
-    const { maxConnectionAgeMs: ageMs } = this.#limits
-    const endsAt = ageMs === 0 ? Number.POSITIVE_INFINITY : now + ageMs * (0.9 + 0.2 * Math.random())
-    const connection: Connection = {
-      openedAt: now,
-      endsAt,
-      hasStarted: false,
-      pingedAt: undefined,
-      lastHeardAt: now,
-      streams: 0,
-      isClosing: false,
-    }
+    const connection = new Connection(session, this.#limits)
     this.#connections.set(session, connection)
-    session.once('remoteSettings', () => {
-      connection.hasStarted = true
-    })
     session.once('close', () => this.#connections.delete(session))
-    // The client has violated the protocol or left. Node closes the connection.
-    session.on('error', () => {})
-    if (this.#isDraining) closeGracefully(session, connection)
+    if (this.#isDraining) connection.closeGracefully()
   }
 
   #called(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): void {
     const now = performance.now()
     const call = new Call(stream, headers, this.#callOptions, now)
-    this.#calls.add(call)
-    const connection = stream.session && this.#connections.get(stream.session as ServerHttp2Session)
-    if (connection !== undefined) {
-      connection.lastHeardAt = now
-      connection.streams += 1
-    }
+    const connection = this.#connections.get(stream.session as ServerHttp2Session)
+    connection?.add(call, now)
     // The client has reset the stream, or the connection has failed.
     stream.on('error', () => {})
     stream.once('close', () => {
-      this.#calls.delete(call)
-      if (connection !== undefined) connection.streams -= 1
+      connection?.remove(call)
       call.closed()
     })
     call.start()
@@ -184,43 +153,8 @@ export class GrpcServer {
 
   #checkAll(): void {
     const now = performance.now()
-    const { callMs } = this.#limits
-    for (const call of this.#calls) if (call.waitsSince !== undefined && now - call.waitsSince >= callMs) call.expire()
-    for (const [session, connection] of this.#connections) this.#checkConnection(session, connection, now)
+    for (const connection of this.#connections.values()) connection.check(now)
   }
-
-  #checkConnection(session: ServerHttp2Session, connection: Connection, now: number): void {
-    const { handshakeMs, keepAliveMs, graceMs } = this.#limits
-    const { openedAt, endsAt, hasStarted, pingedAt, lastHeardAt } = connection
-    const isSilent = pingedAt !== undefined && now - pingedAt >= keepAliveMs
-    if ((!hasStarted && now - openedAt >= handshakeMs) || isSilent || now >= endsAt + graceMs) session.destroy()
-    else if (now >= endsAt) closeGracefully(session, connection)
-    else if (pingedAt === undefined && now - lastHeardAt >= keepAliveMs) {
-      connection.pingedAt = now
-      session.ping((error) => {
-        if (error !== null) return
-        connection.pingedAt = undefined
-        connection.lastHeardAt = performance.now()
-      })
-    }
-  }
-}
-
-/**
- * Asks the client to send no more calls, and closes the connection when those in flight have ended. The first GOAWAY still
- * accepts the streams that the client opens before it arrives. Without open streams, nothing is read after a GOAWAY.
- */
-function closeGracefully(session: ServerHttp2Session, connection: Connection): void {
-  if (connection.isClosing || session.destroyed) return
-  connection.isClosing = true
-  const close = (): void => {
-    if (!session.destroyed) session.close()
-  }
-  if (connection.streams > 0) {
-    session.goaway(constants.NGHTTP2_NO_ERROR, maxStreamId)
-    if (session.ping(close)) return
-  }
-  close()
 }
 
 function openServer(

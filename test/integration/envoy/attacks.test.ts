@@ -1,23 +1,29 @@
 import { once } from 'node:events'
 import { type ClientHttp2Session, connect } from 'node:http2'
-import { connect as connectSocket, type Socket } from 'node:net'
 import { expect, it, onTestFinished } from 'vitest'
 import { seededRandom } from '../../../src/core/seeded-random.js'
 import type { GrpcLimits } from '../../../src/envoy/grpc/grpc-server.js'
 import { randomSeed } from '../../fixtures/random-seed.js'
+import {
+  callHeaders,
+  encodeHeaders,
+  flags,
+  frame,
+  framed,
+  frameTypes,
+  onFrames,
+  preface,
+  socketOf,
+} from './http2-frames.js'
 import { descriptor, methodOf } from './rate-limit-client.js'
 import { rateLimitServer } from './test-rate-limit-server.js'
 
 const rules = { id: 'edge', rules: [{ id: 'all', bands: [{ capacity: 1_000_000, window: '1h' }] }] }
 const path = '/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit'
 const request = methodOf(path).requestSerialize({ domain: 'edge', descriptors: [descriptor('a', 'b')] })
-const headers = { ':method': 'POST', ':path': path, 'content-type': 'application/grpc', te: 'trailers' }
-
-function framed(message: Buffer, length = message.length, flag = 0): Buffer {
-  const prefix = Buffer.from([flag, 0, 0, 0, 0])
-  prefix.writeUInt32BE(length, 1)
-  return Buffer.concat([prefix, message])
-}
+const headers = callHeaders(path)
+const headerBlock = encodeHeaders(path)
+const refusedStream = 7
 
 async function attacked(limits: Partial<GrpcLimits> = {}) {
   const { port, ask } = await rateLimitServer(rules, { limits })
@@ -30,14 +36,6 @@ function sessionOf(port: number): ClientHttp2Session {
   session.on('error', () => {})
   onTestFinished(() => session.destroy())
   return session
-}
-
-async function socketOf(port: number): Promise<Socket> {
-  const socket = connectSocket(port, '127.0.0.1')
-  socket.on('error', () => {}).resume()
-  onTestFinished(() => void socket.destroy())
-  await once(socket, 'connect')
-  return socket
 }
 
 /** Sends the bytes as the body of a call. Resolves with its gRPC status; `closed` if the stream ends without one. */
@@ -131,7 +129,7 @@ it('refuses streams beyond the limit, and disconnects a client that keeps openin
   })
   const closed = once(client, 'close')
   client.write(Buffer.concat([preface, frame(frameTypes.settings, 0, 0, Buffer.alloc(0))]))
-  for (let i = 0; i < 10_000; i++) client.write(frame(frameTypes.headers, endHeaders, 2 * i + 1, headerBlock))
+  for (let i = 0; i < 10_000; i++) client.write(frame(frameTypes.headers, flags.endHeaders, 2 * i + 1, headerBlock))
   await closed
   expect(refused.length).toBeGreaterThan(0)
   expect(Math.min(...refused)).toBe(201)
@@ -193,7 +191,7 @@ it('survives large headers, floods of resets and random frames', async () => {
   const flood = await socket()
   flood.write(Buffer.concat([preface, frame(frameTypes.settings, 0, 0, Buffer.alloc(0))]))
   for (let i = 0; i < 5_000; i++) {
-    flood.write(frame(frameTypes.headers, endHeaders, 2 * i + 1, headerBlock))
+    flood.write(frame(frameTypes.headers, flags.endHeaders, 2 * i + 1, headerBlock))
     flood.write(frame(frameTypes.rstStream, 0, 2 * i + 1, Buffer.from([0, 0, 0, 8])))
   }
   const noisy = await Promise.all(
@@ -212,49 +210,3 @@ it('survives large headers, floods of resets and random frames', async () => {
   flood.destroy()
   await isAlive()
 })
-
-const preface = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n')
-const frameTypes = { headers: 1, rstStream: 3, settings: 4 }
-const endHeaders = 4
-const refusedStream = 7
-
-function frame(type: number, flags: number, stream: number, payload: Buffer): Buffer {
-  const head = Buffer.alloc(9)
-  head.writeUIntBE(payload.length, 0, 3)
-  head[3] = type
-  head[4] = flags
-  head.writeUInt32BE(stream, 5)
-  return Buffer.concat([head, payload])
-}
-
-/** The headers of a call, as literals without indexing. */
-const headerBlock = Buffer.concat(
-  Object.entries({ ...headers, ':scheme': 'http', ':authority': 'a' })
-    .sort(([one], [other]) => Number(other.startsWith(':')) - Number(one.startsWith(':')))
-    .map(([name, value]) =>
-      Buffer.concat([
-        Buffer.from([0, name.length]),
-        Buffer.from(name),
-        Buffer.from([value.length]),
-        Buffer.from(value),
-      ]),
-    ),
-)
-
-interface Frame {
-  readonly type: number
-  readonly stream: number
-  readonly payload: Buffer
-}
-
-function onFrames(socket: Socket, onFrame: (frame: Frame) => void): void {
-  let rest = Buffer.alloc(0)
-  socket.on('data', (chunk: Buffer) => {
-    rest = Buffer.concat([rest, chunk])
-    while (rest.length >= 9 && rest.length >= 9 + rest.readUIntBE(0, 3)) {
-      const end = 9 + rest.readUIntBE(0, 3)
-      onFrame({ type: rest[3] as number, stream: rest.readUInt32BE(5), payload: rest.subarray(9, end) })
-      rest = rest.subarray(end)
-    }
-  })
-}
