@@ -1,10 +1,13 @@
 import { type Clock, systemClock } from '../core/clock.js'
 import type { Decision } from '../core/decision.js'
+import { FluxGateError } from '../core/errors.js'
 import type { Handler } from '../core/handler.js'
 import { type HoldHandler, keepHold } from '../core/holds/keep-hold.js'
 import { withoutOrigin } from '../core/matching/paths/normalise-path.js'
 import type { RequestContext } from '../core/request-context.js'
+import { maxCapacity } from '../core/rule.js'
 import { emitWarning } from '../core/runtime/emit-warning.js'
+import { wrongValue } from '../validation/kind.js'
 import { type ClientIpOf, compileClientIp } from './client-ip/client-ip.js'
 import type { EdgeHeaders, EdgeRequest } from './edge-request.js'
 import type { CountedResponse, GuardOptions, GuardOverrides, RejectionHandler } from './guard-options.js'
@@ -122,6 +125,7 @@ export class Guard<Native = unknown, Reply = unknown> {
     const keyed = key === undefined ? customized : { ...customized, key: (await key(native)) ?? '' }
     const { permits = this.#options.permits } = overrides ?? noOverrides
     const cost = typeof permits === 'function' ? await permits(native) : permits
+    if (cost === undefined && permits !== undefined) throw permitsMissing()
     const costs = await this.#options.costs?.(native)
     if (cost === 0 && costs === undefined) return uncounted
     return request.isAborted?.()
@@ -240,6 +244,12 @@ export class Guard<Native = unknown, Reply = unknown> {
     }
   }
 }
+
+const permitsMissing = (): FluxGateError =>
+  new FluxGateError(
+    'FLUXGATE_ARGUMENT_INVALID',
+    `The result of permits(request) ${wrongValue(undefined, `an integer from 0 to ${maxCapacity}`)}.`,
+  )
 
 const isAnyGiven = (...options: readonly unknown[]): boolean => options.some((option) => option !== undefined)
 

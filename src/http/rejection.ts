@@ -1,4 +1,6 @@
 import type { Decision } from '../core/decision.js'
+import { FluxGateError } from '../core/errors.js'
+import { wrongValue } from '../validation/kind.js'
 import type { GuardOptions } from './guard-options.js'
 import { closingProblem, type Problem, problemMediaType, rejectionProblem } from './problem-document.js'
 
@@ -45,6 +47,11 @@ export async function ownRejection<Native>(
   if (isFailure || message === undefined) return standard
   const content = typeof message === 'function' ? await message(decision, native) : message
   const isText = typeof content === 'string'
+  if (!isText && (typeof content !== 'object' || content === null))
+    throw new FluxGateError(
+      'FLUXGATE_ARGUMENT_INVALID',
+      `The result of message(decision, request) ${wrongValue(content, 'a string or an object')}.`,
+    )
   const type = isText ? 'text/plain; charset=utf-8' : 'application/json; charset=utf-8'
   const body = isText ? content : JSON.stringify(content)
   return { ...standard, headers: { ...headers, 'Content-Type': type }, content, body }

@@ -80,7 +80,7 @@ export function limitReply<Request extends FastifyRequest>(
   const edge = new NodeEdge(request.raw, reply.raw, frameworkIp(guard, request))
   const outcome = guard.admit(edge, request, overrides)
   if (!(outcome instanceof Promise)) {
-    settle(guard, outcome, request, reply, isStacked, done)
+    settle(guard, outcome, request, reply, isStacked, done, done)
     return
   }
   const isAborted = (): boolean => reply.sent === true || edge.isAborted()
@@ -89,7 +89,7 @@ export function limitReply<Request extends FastifyRequest>(
     if (isAborted()) reply.hijack()
     done(error as Error)
   }
-  onAdmitted(outcome, isAborted, (late) => settle(guard, late, request, reply, isStacked, done), fail)
+  onAdmitted(outcome, isAborted, (late) => settle(guard, late, request, reply, isStacked, done, fail), fail)
 }
 
 function settle<Request extends FastifyRequest>(
@@ -99,6 +99,7 @@ function settle<Request extends FastifyRequest>(
   reply: FastifyReply,
   isStacked: boolean,
   done: (error?: Error) => void,
+  fail: (error: Error) => void,
 ): void {
   if (outcome.kind === 'ABORTED') {
     reply.hijack()
@@ -114,8 +115,10 @@ function settle<Request extends FastifyRequest>(
   const { status, body, decision } = outcome
   if (closesConnection(request.raw)) reply.header('connection', 'close')
   reply.code(status)
-  if (guard.onRejected !== undefined && decision !== undefined)
-    Promise.resolve(guard.onRejected(decision, request, reply)).catch(done)
+  const { onRejected } = guard
+  // Async, because Fastify does not catch what a hook throws synchronously.
+  if (onRejected !== undefined && decision !== undefined)
+    (async () => onRejected(decision, request, reply))().catch(fail)
   // Fastify would add a charset to a string, which problem documents do not have.
   else reply.send(Buffer.from(body))
 }

@@ -110,6 +110,19 @@ describe.each(adapters)('$name', (adapter) => {
       ])
   })
 
+  it('reports a missing result of permits to the framework, and does not call the application', async () => {
+    const bed = await startBed(adapter, [{ ...minute, permits: () => undefined as never }])
+    expect(await statuses(bed, {})).toEqual([500])
+    expect(bed.application.calls).toBe(0)
+    if (adapter.name !== 'node')
+      expect(bed.application.errors).toEqual([
+        expect.objectContaining({
+          code: 'FLUXGATE_ARGUMENT_INVALID',
+          message: 'The result of permits(request) must be an integer from 0 to 1000000000; received nothing.',
+        }),
+      ])
+  })
+
   it('charges the costs of a request in one decision, and nothing for 0', async () => {
     const gate = await createFluxGate({
       rules: {
@@ -234,6 +247,23 @@ describe.each(adapters)('$name', (adapter) => {
     expect(JSON.parse((await bed.ask(as('ann'))).text)).toEqual({ user: 'ann', retryAfterMs: 60_000 })
   })
 
+  it('reports a result of message that is neither text nor an object to the framework', async () => {
+    for (const [result, received] of [
+      [undefined, 'nothing'],
+      [7, '7'],
+    ]) {
+      const bed = await startBed(adapter, [{ ...minute, message: () => result as never }])
+      expect(await statuses(bed, {}, {})).toEqual([200, 500])
+      if (adapter.name !== 'node')
+        expect(bed.application.errors).toEqual([
+          expect.objectContaining({
+            code: 'FLUXGATE_ARGUMENT_INVALID',
+            message: `The result of message(decision, request) must be a string or an object; received ${received}.`,
+          }),
+        ])
+    }
+  })
+
   it('keeps the problem document with another status', async () => {
     const bed = await startBed(adapter, [{ ...minute, statusCode: 403 }])
     await bed.ask()
@@ -265,13 +295,32 @@ describe.each(adapters)('$name', (adapter) => {
 
   it('passes errors of onRejected to the framework', async () => {
     const failed = new Error('no reply')
-    const onRejected = async () => {
+    const throwing = () => {
       throw failed
     }
-    const bed = await startBed(adapter, [{ ...minute, onRejected }])
+    for (const onRejected of [throwing, async () => throwing()]) {
+      const bed = await startBed(adapter, [{ ...minute, onRejected }])
+      await bed.ask()
+      expect((await bed.ask()).status).toBe(500)
+      if (adapter.name !== 'node') expect(bed.application.errors).toContain(failed)
+    }
+  })
+
+  it('keeps the response that onRejected sent before it failed', async () => {
+    const bed = await startBed(adapter, [
+      {
+        ...minute,
+        onRejected: (_decision, _request, reply) => {
+          adapter.respond(reply as never, 'sent')
+          throw new Error('too late')
+        },
+      },
+    ])
     await bed.ask()
-    expect((await bed.ask()).status).toBe(500)
-    if (adapter.name !== 'node') expect(bed.application.errors).toContain(failed)
+    const { status, text } = await bed.ask()
+    if (['koa', 'hono', 'fetch'].includes(adapter.name)) expect(status).toBe(500)
+    else expect([status, text]).toEqual([429, 'sent'])
+    expect((await bed.ask()).status).toBe(status)
   })
 
   it('keeps 503 and the problem document if the store fails', async () => {
