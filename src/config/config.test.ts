@@ -256,7 +256,7 @@ describe('environment variables', () => {
 
   it('appear by name in error messages', async () => {
     expect(await issues('', { FLUXGATE_STORE_TYPE: 'disk', FLUXGATE_GATEWAY_PORT: 'http' })).toEqual([
-      'FLUXGATE_GATEWAY_PORT: must be a whole number from 0 to 65535; received "http"',
+      'FLUXGATE_GATEWAY_PORT: must be an integer from 0 to 65535; received "http"',
       'FLUXGATE_STORE_TYPE: must be one of memory, redis; received "disk"',
     ])
   })
@@ -295,19 +295,19 @@ ratelimit: { missingRuleBehavior: MAYBE, localShare: 0, color: red, ipv6Prefix: 
       '  gatway: unknown key; did you mean gateway? (line 2, column 1)',
       '  gateway.prot: unknown key; did you mean port? (line 3, column 12)',
       '  gateway.host: must be a non-empty string; received "" (line 3, column 41)',
-      '  gateway.port: must be a whole number from 0 to 65535; received 65536 (line 3, column 28)',
+      '  gateway.port: must be an integer from 0 to 65535; received 65536 (line 3, column 28)',
       '  store: must be an object with type, maxKeys, uri, clusterNodes, sentinels, sentinelName, username, password, sentinelUsername, sentinelPassword, tls, prefix, timeoutMs, connectTimeoutMs, connections, leaseShare, cachedRejections, knownRefusals, redis; received "memory" (line 4, column 8)',
       `  rules.path: environment variable A is not set; set it, or add a default: \${A:default} (line 7, column 16)`,
       `  rules.path: environment variable B is not set; set it, or add a default: \${B:default} (line 7, column 16)`,
       '  ratelimit.color: unknown key; allowed: defaultRuleSetId, filterEnabled, includePatterns, excludePatterns, missingRuleBehavior, trustedProxies, clientIpHeader, ipv6Prefix, userIdHeader, apiKeyHeader, headers, onStoreFailure, localShare (line 8, column 57)',
       '  ratelimit.missingRuleBehavior: must be one of ALLOW, DENY; received "MAYBE" (line 8, column 35)',
-      '  ratelimit.ipv6Prefix: must be a whole number from 1 to 128; received null (line 8, column 81)',
+      '  ratelimit.ipv6Prefix: must be an integer from 1 to 128; received null (line 8, column 81)',
       '  ratelimit.localShare: must be a number greater than 0 and at most 1; received 0 (line 8, column 54)',
       '  reload.strategy: must be one of AUTO, WATCH, PUBSUB, POLLING, NONE; received "SOMETIMES" (line 6, column 21)',
       `  reload.pollingInterval: environment variable EVERY is not set; set it, or add a default: \${EVERY:default} (line 6, column 49)`,
       '  wait-for-refill.max-concurrent-waits: duplicates maxConcurrentWaits; keep only one of them (line 5, column 88)',
       '  wait-for-refill.max-wait-time: must be a duration from 0s to 366d (a number of seconds, or text such as 500ms, 1.5s, 1m, 2h, 30d); received "soon" (line 5, column 35)',
-      '  wait-for-refill.maxConcurrentWaits: must be a whole number from 0 to 1000000; received 1.5 (line 5, column 61)',
+      '  wait-for-refill.maxConcurrentWaits: must be an integer from 0 to 1000000; received 1.5 (line 5, column 61)',
     ])
   })
 

@@ -147,7 +147,7 @@ describe('Redis store settings', () => {
       'store.redis.conections: unknown key; did you mean connections?',
       'store.clusterNodes: must be a list of host:port or { host, port }, or a comma-separated string; received a list of 2 items',
       'store.prefix: must be 1 to 64 characters (letters, digits, . _ - :); received "a{b"',
-      'store.timeoutMs: must be a whole number from 1 to 60000; received 0',
+      'store.timeoutMs: must be an integer from 1 to 60000; received 0',
       'store.leaseShare: must be a number greater than 0 and at most 1; received 2',
     ])
   })
@@ -189,7 +189,7 @@ describe('Redis store settings', () => {
       expect.stringMatching(/^store.type: unknown key; allowed: uri, /),
       expect.stringMatching(/^store.uri: must be redis:.*; the received value is hidden$/),
       'store.perfix: unknown key; did you mean prefix?',
-      'store.connections: must be a whole number from 1 to 64; received "2". Remove the quotes',
+      'store.connections: must be an integer from 1 to 64; received "2". Remove the quotes',
     ])
     expect(check('x')[1]).toEqual(['store: needs exactly one of uri, clusterNodes, sentinels; received none'])
   })

@@ -39,7 +39,7 @@ describe('a rules file', () => {
     await writeFile(path, rules('ten'))
     await expect(fileRules(path).load()).rejects.toMatchObject({
       code: 'FLUXGATE_RULES_INVALID',
-      message: `${path}: 1 error\n  ruleSets[0].rules[0].bands[0].capacity: must be a whole number from 0 to 1000000000; received "ten" (line 3, column 34)`,
+      message: `${path}: 1 error\n  ruleSets[0].rules[0].bands[0].capacity: must be an integer from 0 to 1000000000; received "ten" (line 3, column 34)`,
     })
   })
 

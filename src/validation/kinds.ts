@@ -51,7 +51,7 @@ export const boolean: Kind<boolean> = {
 export function wholeNumber(min: number, max = Number.POSITIVE_INFINITY): Kind<number> {
   const isBounded = max !== Number.POSITIVE_INFINITY
   return {
-    allowed: `a whole number from ${min}${isBounded ? ` to ${max}` : ''}`,
+    allowed: `an integer from ${min}${isBounded ? ` to ${max}` : ''}`,
     schema: { type: 'integer', minimum: min, ...(isBounded && { maximum: max }) },
     parse: (value) =>
       typeof value === 'number' && Number.isInteger(value) && value >= min && value <= max

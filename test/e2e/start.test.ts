@@ -121,7 +121,7 @@ describe('an edit of the rules', () => {
   })
 
   const notTaken =
-    'failed to reload rules.yaml, the current rules stay in effect: ruleSets[0].rules[3].bands[0].capacity: must be a whole number from 0 to 1000000000; received "none" (line 42, column 25)'
+    'failed to reload rules.yaml, the current rules stay in effect: ruleSets[0].rules[3].bands[0].capacity: must be an integer from 0 to 1000000000; received "none" (line 42, column 25)'
 
   it('that is invalid changes nothing and is logged with its position', async () => {
     const running = await start()

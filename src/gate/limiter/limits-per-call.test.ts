@@ -94,7 +94,7 @@ describe('bands of a call', () => {
   it('are validated, and name the place', () => {
     const limiter = createLimiter({ capacity: 2, window: '1m' })
     expect(() => limiter.consumeSync('a', { bands: [{ capacity: -1 }] })).toThrow(
-      /bands\[0\]\.capacity: must be a whole number from 0 to 1000000000; received -1/,
+      /bands\[0\]\.capacity: must be an integer from 0 to 1000000000; received -1/,
     )
     expect(() => limiter.consumeSync('a', { bands: [] })).toThrow(/bands: must be a list of 1 to 8 bands/)
     expect(() => limiter.consumeSync('a', { limit: 3 } as object)).toThrow(/limit/)

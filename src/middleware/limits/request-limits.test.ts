@@ -52,7 +52,7 @@ describe('a capacity that depends on the request', () => {
   it.each([undefined, null, '5', Number.POSITIVE_INFINITY, -1, 1.5])('must not be %s', async (given) => {
     await expect(limitOf({ ...fixed, capacity: () => given })(1)).rejects.toMatchObject({
       code: 'FLUXGATE_ARGUMENT_INVALID',
-      message: expect.stringMatching(/^The result of capacity\(request\) must be a whole number from 0 to 1000000000/),
+      message: expect.stringMatching(/^The result of capacity\(request\) must be an integer from 0 to 1000000000/),
     })
   })
 

@@ -102,7 +102,7 @@ function wordsAt(record: object, name: string): readonly string[] {
 function weightAt(record: object, name: string): number {
   const value = memberOf(record, name)
   const isWeight = Number.isSafeInteger(value) && (value as number) >= 1 && (value as number) <= maxWeight
-  if (!isWeight) throw entryIssue(name, `a whole number from 1 to ${maxWeight}`)
+  if (!isWeight) throw entryIssue(name, `an integer from 1 to ${maxWeight}`)
   return value as number
 }
 

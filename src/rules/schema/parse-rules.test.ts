@@ -36,7 +36,7 @@ describe('a document', () => {
 
   it('reports the same path for an issue in each of its forms', () => {
     const set = { id: 's', rules: [rule, { id: 'q', bands: [{ capacity: 'ten', window: '1s' }] }] }
-    const issue = 'ruleSets[0].rules[1].bands[0].capacity: must be a whole number from 0 to 1000000000; received "ten"'
+    const issue = 'ruleSets[0].rules[1].bands[0].capacity: must be an integer from 0 to 1000000000; received "ten"'
     for (const document of [{ ruleSets: [set] }, [set], set]) expect(issuesIn(document)).toEqual([issue])
   })
 

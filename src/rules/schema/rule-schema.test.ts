@@ -71,7 +71,7 @@ describe('a rule', () => {
   it('has a priority, which may be negative', () => {
     expect(ruleOf({ priority: -5 }).priority).toBe(-5)
     expect(ruleOf({ priority: 1_000_000_000 }).priority).toBe(1_000_000_000)
-    const expected = 'must be a whole number from -1000000000 to 1000000000'
+    const expected = 'must be an integer from -1000000000 to 1000000000'
     expectIssue({ priority: 1.5 }, 'priority', `${expected}; received 1.5`)
     expectIssue({ priority: '1' }, 'priority', `${expected}; received "1". Remove the quotes`)
     expectIssue({ priority: '00' }, 'priority', `${expected}; received "00"`)
@@ -271,7 +271,7 @@ describe('a rule', () => {
     for (const value of [min, max]) expect(ruleOf({ [name]: value })).toHaveProperty(name, value)
     for (const value of [min - 1, max + 1, min + 0.5, '5', null]) {
       expect(issuesIn({ [name]: value })).toEqual([
-        expect.stringMatching(`^${name}: must be a whole number .*; received `),
+        expect.stringMatching(`^${name}: must be an integer .*; received `),
       ])
     }
   })

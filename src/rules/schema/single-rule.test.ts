@@ -57,7 +57,7 @@ describe('a single rule', () => {
     expect(
       errorsOf({ capacity: 'ten', window: '1s', consistency: 'LEASED', algorithm: 'LEAKY_BUCKET' }, 'limits.login'),
     ).toEqual([
-      'limits.login.capacity: must be a whole number from 0 to 1000000000; received "ten"',
+      'limits.login.capacity: must be an integer from 0 to 1000000000; received "ten"',
       'limits.login.consistency: must be EXACT with LEAKY_BUCKET; LEASED requires TOKEN_BUCKET or FIXED_WINDOW',
     ])
     expect(errorsOf({ capacity: 1, window: '1s', burst: 2 })).toEqual([

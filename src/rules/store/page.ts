@@ -9,7 +9,7 @@ export function parsePageQuery<T>(query: PageQuery, isPosition: (value: unknown)
   const { limit, cursor } = (query as PageQuery | undefined) ?? { limit: Number.NaN }
   if (!Number.isInteger(limit) || limit < 1 || limit > maxPageSize)
     throw invalid(
-      `limit must be a whole number from 1 to ${maxPageSize}; received ${Number.isNaN(limit) ? 'nothing' : String(limit)}.`,
+      `limit must be an integer from 1 to ${maxPageSize}; received ${Number.isNaN(limit) ? 'nothing' : String(limit)}.`,
     )
   return { limit, position: cursor === undefined ? undefined : decodeCursor(cursor, isPosition) }
 }

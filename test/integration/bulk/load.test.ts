@@ -138,7 +138,7 @@ describe('bulkLoad', () => {
       'format must be one of commands, csv, jsonl if the input is a file; received nothing.',
     )
     await expect(bulkLoad(uri, [], { ratePerSecond: 0 })).rejects.toThrow(
-      'ratePerSecond must be a whole number from 1 to 1000000000; received 0.',
+      'ratePerSecond must be an integer from 1 to 1000000000; received 0.',
     )
     await expect(bulkLoad(uri, [], { rate: 5 } as BulkOptions)).rejects.toThrow(
       'options.rate: unknown field "rate"; allowed: format, command, delimiter',

@@ -252,7 +252,7 @@ describe('options', () => {
     [{ url: 'http://host?x=1' }, /url: must be http:.*; the received value is hidden/],
     [{ url: 'http://host', token: 'a b' }, /token: must be printable ASCII.*; the received value is hidden/],
     [{ url: 'http://host', timeoutMs: 0 }, /timeoutMs: must be a number of milliseconds greater than 0; received 0/],
-    [{ url: 'http://host', connections: 0.5 }, /connections: must be a whole number from 1 .*; received 0.5/],
+    [{ url: 'http://host', connections: 0.5 }, /connections: must be an integer from 1 .*; received 0.5/],
     [
       { url: 'http://host', onStoreFailure: 'LOCAL' as const },
       /onStoreFailure: must be ALLOW or DENY without a fallback; received LOCAL/,

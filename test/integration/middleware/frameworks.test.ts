@@ -518,7 +518,7 @@ describe('options', () => {
     [{ capacity: 1, window: '1m', headers: 'all' }, /headers: must be .*standard.*; received "all"/],
     [{ capacity: 1, window: '1m', custmize: () => undefined }, /unknown field "custmize"; did you mean customize\?/],
     [{ capacity: 1, window: '1m', ruleSetId: 'api' }, /unknown field "ruleSetId"/],
-    [{ capacity: 1, window: '1m', permits: 0 }, /permits: .*a whole number/],
+    [{ capacity: 1, window: '1m', permits: 0 }, /permits: .*an integer/],
     [{ capacity: 1, window: '1m', ipv6Prefix: 129 }, /ipv6Prefix: .*from 1 to 128/],
     [{ capacity: 1, window: '1m', maxConcurrentWaits: -1 }, /maxConcurrentWaits: /],
     [{ capacity: 1, window: '1m', excludePatterns: ['/{a'] }, /excludePatterns\[0\]/],

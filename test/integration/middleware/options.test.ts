@@ -105,7 +105,7 @@ describe.each(adapters)('$name', (adapter) => {
       expect(bed.application.errors).toEqual([
         expect.objectContaining({
           code: 'FLUXGATE_ARGUMENT_INVALID',
-          message: 'The result of capacity(request) must be a whole number from 0 to 1000000000; received NaN.',
+          message: 'The result of capacity(request) must be an integer from 0 to 1000000000; received NaN.',
         }),
       ])
   })

@@ -44,7 +44,7 @@ it('are made, settled and canceled over REST', async () => {
   })
   expect(await post('settle', { id: 'job 7', costs: { tokens: -1, requests: 1 } })).toMatchObject({
     status: 400,
-    body: { errors: [{ path: 'costs.tokens', message: 'must be a whole number from 0 to 1000000000; received -1' }] },
+    body: { errors: [{ path: 'costs.tokens', message: 'must be an integer from 0 to 1000000000; received -1' }] },
   })
   const settled = await post('settle', { id: 'job 7', costs: { tokens: 300 } })
   expect(settled).toMatchObject({ status: 200, body: { id: 'job 7', status: 'SETTLED' } })

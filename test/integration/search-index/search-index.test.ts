@@ -61,7 +61,7 @@ describe('records', () => {
     await refused('a', { price: 'cheap' }, 'price must be a number')
     await refused('a', { name: 7, sold: 1 }, 'name must be ')
     await refused('a', { name: 'x\udc00', sold: 1 }, 'name must be ')
-    await refused('a', { name: 'pen', sold: 0 }, 'sold must be a whole number from 1 to 1000000000')
+    await refused('a', { name: 'pen', sold: 0 }, 'sold must be an integer from 1 to 1000000000')
     await refused('a', { name: 'pen' }, 'sold must be ')
     await refused('a', { colours: Array.from({ length: 65 }, String) }, 'colours must be a list of up to 64 strings')
     for (const price of [Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY])

@@ -183,7 +183,7 @@ describe('POST /api/ratelimit/check/batch', () => {
     const { status, body } = await ask('POST', `${check}/batch`, { checks: [user, { permits: -1 }] })
     expect(status).toBe(400)
     expect(body.errors).toEqual([
-      { path: 'checks[1].permits', message: 'must be a whole number from 0 to 1000000000, or null; received -1' },
+      { path: 'checks[1].permits', message: 'must be an integer from 0 to 1000000000, or null; received -1' },
     ])
     expect((await ask('POST', check, user)).body.remaining).toBe(9)
   })

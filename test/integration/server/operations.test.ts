@@ -85,9 +85,9 @@ describe('statistics', () => {
 
   it.each([
     ['/api/stats/top?by=colour', 'by: must be one of denied, requests; received "colour"'],
-    ['/api/stats/top?limit=0', 'limit: must be a whole number from 1 to 1000; received 0'],
-    ['/api/keys?limit=x', 'limit: must be a whole number from 1 to 1000; received "x"'],
-    ['/api/decisions/recent?limit=1e3', 'limit: must be a whole number from 1 to 1000; received "1e3"'],
+    ['/api/stats/top?limit=0', 'limit: must be an integer from 1 to 1000; received 0'],
+    ['/api/keys?limit=x', 'limit: must be an integer from 1 to 1000; received "x"'],
+    ['/api/decisions/recent?limit=1e3', 'limit: must be an integer from 1 to 1000; received "1e3"'],
   ])('%s is 400 with the allowed values', async (path, detail) => {
     const { ask } = await wholeServer()
     expect(await ask('GET', path)).toMatchObject({ status: 400, body: { detail } })

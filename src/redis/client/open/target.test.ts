@@ -86,7 +86,7 @@ describe('Redis options', () => {
     expect(opening({ clusterNodes: [] })).toThrow('clusterNodes must be a list of host:port')
     expect(opening({ sentinels: ['h', 'h:x'] })).toThrow('sentinels must be a list of host:port')
     expect(() => openRedis({ uri: 'redis://h', connections: 0 })).toThrow(
-      'connections must be a whole number from 1 to 64; received 0.',
+      'connections must be an integer from 1 to 64; received 0.',
     )
   })
 

@@ -24,7 +24,7 @@ describe('a band', () => {
       windowTicks: 3_600_000_000,
     })
     expect(issuesInBand({})).toEqual([
-      'bands[0].capacity: must be a whole number from 0 to 1000000000; received nothing',
+      'bands[0].capacity: must be an integer from 0 to 1000000000; received nothing',
       'bands[0].window: must be a duration from 1ms to 366d in whole microseconds (text with a unit such as 500ms, 1.5s, 1m, 2h, 30d, 1w or 1 minute); received nothing',
     ])
   })
@@ -120,7 +120,7 @@ describe('a band', () => {
       {},
     ]) {
       const [issue, ...others] = issuesInBand(band(wrong))
-      expect(issue).toContain(`: must be a whole number from ${least} to 1000000000; received `)
+      expect(issue).toContain(`: must be an integer from ${least} to 1000000000; received `)
       expect(issue).toContain(`bands[0].${name}: must be `)
       expect(others).toEqual([])
     }
