@@ -89,6 +89,36 @@ describe('the key page', () => {
     expect(page.problems).toEqual([])
   })
 
+  it('shows every used bucket of a key, and refunds the cost that its rule charges', async () => {
+    const rule = (id: string, fields: object) => ({ id, path: '/ai/**', limitScope: 'USER_ID', ...fields })
+    const rules = [
+      rule('requests', { bands: [{ label: 'per-hour', capacity: 4, window: '1h' }] }),
+      rule('tokens', {
+        cost: 'tokens',
+        // Does not refill while the test runs.
+        algorithm: 'SLIDING_WINDOW_LOG',
+        when: { 'header.x-model': ['large', 'huge'], 'attributes.beta': 'on', clientIp: '10.0.0.0/8' },
+        bands: [{ label: 'per-hour', capacity: 1000, window: '1h' }],
+      }),
+      rule('unused', { path: '/other', bands: [{ capacity: 5, window: '1h' }] }),
+    ]
+    const shop = await openShop({ rules: { ruleSets: [{ id: 'shop', rules }] } })
+    const request = { path: '/ai/chat', userId: 'u1', clientIp: '10.1.2.3', headers: { 'x-model': 'large' } }
+    await shop.check({ ...request, attributes: { beta: 'on' }, costs: { tokens: 400 } })
+    const page = await open(`${shop.console}#/keys?key=u1`)
+    // The rule for requests decides, because it has fewer requests left in proportion. Only its name is in the statistics.
+    await page.getByRole('img', { name: 'per-hour: 3 of 4 left' }).waitFor()
+    const tokens = page.getByRole('region', { name: 'tokens' })
+    await tokens.getByRole('img', { name: 'per-hour: 600 of 1,000 left' }).waitFor()
+    expect(await page.getByRole('region', { name: 'unused' }).count()).toBe(0)
+    await tokens.getByRole('button', { name: 'Refund' }).click()
+    await page.getByRole('spinbutton', { name: 'tokens' }).fill('300')
+    await page.getByRole('dialog').getByRole('button', { name: 'Refund' }).click()
+    await tokens.getByRole('img', { name: 'per-hour: 900 of 1,000 left' }).waitFor()
+    await page.getByRole('img', { name: 'per-hour: 3 of 4 left' }).waitFor()
+    expect(page.problems).toEqual([])
+  })
+
   it('bans a key, lifts its ban, and restores it with undo', async () => {
     const shop = await openShop()
     const page = await open(`${shop.console}#/keys?key=203.0.113.7&set=shop&rule=login`)
@@ -101,7 +131,7 @@ describe('the key page', () => {
     await dialog.getByLabel('Length').fill('1h')
     await expectAccessible(page)
     await dialog.getByRole('button', { name: 'Ban' }).click()
-    await card.getByText(/rejected for another (1 h|59 min)/).waitFor()
+    await card.getByText(/rejected for another (1\sh|59\smin)/).waitFor()
     const login = { method: 'POST', path: '/login', clientIp: '203.0.113.7' }
     expect(await shop.check(login)).toMatchObject({ reason: 'BANNED' })
     await page.goto(`${shop.console}#/keys`)

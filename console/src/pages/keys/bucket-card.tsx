@@ -1,9 +1,9 @@
 import { useState } from 'preact/hooks'
 import { found, get, request } from '../../state/api.js'
 import { type ActiveBan, liftBan, loadBan, type PlacedRule, setBan } from '../../state/bans.js'
+import { bucketPath, loadBucket } from '../../state/buckets.js'
 import { linkTo } from '../../state/route.js'
 import { type BandDocument, rulePath } from '../../state/rules.js'
-import type { BandDecision } from '../../state/statistics.js'
 import { dateAndTime, duration, sinceTime, whole } from '../../text/format.js'
 import { ruleSentence } from '../../text/rule-sentence.js'
 import { t } from '../../text/translate.js'
@@ -26,16 +26,16 @@ interface BucketCardProps extends PlacedRule {
 
 export function BucketCard({ ruleSetId, rule, name }: BucketCardProps) {
   const [dialog, setDialog] = useState<'refund' | 'override' | 'ban'>()
-  const query = new URLSearchParams({ ruleSetId, ruleId: rule.id, key: name }).toString()
+  const path = bucketPath({ ruleSetId, rule }, name)
   const bucket = useLoaded(
     async (signal) => {
-      const [{ bands }, ban] = await Promise.all([
-        get<{ bands: readonly Omit<BandDecision, 'key'>[] }>(`/api/buckets?${query}`, signal),
+      const [bands, ban] = await Promise.all([
+        loadBucket({ ruleSetId, rule }, name, signal),
         loadBan({ ruleSetId, rule }, name, signal),
       ])
       return { bands, ban }
     },
-    [query],
+    [path],
     1_000,
   )
   const overridePath = `${rulePath(ruleSetId, rule.id)}/overrides/${encodeURIComponent(name)}`
@@ -60,6 +60,8 @@ export function BucketCard({ ruleSetId, rule, name }: BucketCardProps) {
   }
   const saveOverride = (body: object): Promise<unknown> => request('PUT', overridePath, { body })
   const active = override.data
+  // The slots of requests in progress are released, not refunded.
+  const takesHolds = bucket.data?.bands.some(({ windowMs }) => windowMs === 0) ?? false
   const ban = bucket.data?.ban
   const deleteOverride = ({ key, ...previous }: Override): Promise<void> =>
     change(request('DELETE', overridePath), t('overrideDeleted'), () => saveOverride(previous))
@@ -92,20 +94,24 @@ export function BucketCard({ ruleSetId, rule, name }: BucketCardProps) {
       )}
       {bucket.data === undefined &&
         (bucket.error === undefined ? <Loading /> : <Failure error={bucket.error} retry={bucket.reload} />)}
-      {bucket.data?.bands.map((band) => (
-        <Level {...band} key={band.label} />
-      ))}
+      <div class="levels">
+        {bucket.data?.bands.map((band) => (
+          <Level {...band} key={band.label} />
+        ))}
+      </div>
       <div class="group">
         <button
           type="button"
           class="button small"
-          onClick={() => attempt(change(request('DELETE', `/api/buckets?${query}`), t('resetDone', { key: name })))}
+          onClick={() => attempt(change(request('DELETE', path), t('resetDone', { key: name })))}
         >
           {t('reset')}
         </button>
-        <button type="button" class="button small" onClick={() => setDialog('refund')}>
-          {t('refund')}
-        </button>
+        {!takesHolds && (
+          <button type="button" class="button small" onClick={() => setDialog('refund')}>
+            {t('refund')}
+          </button>
+        )}
         {rule.overrides === true ? (
           <button type="button" class="button small" onClick={() => setDialog('override')}>
             {t('override')}

@@ -1,29 +1,31 @@
-import { useState } from 'preact/hooks'
+import { useMemo, useState } from 'preact/hooks'
 import type { BandDocument, RuleDocument } from '../../state/rules.js'
 import { spanText } from '../../text/rule-sentence.js'
 import { t } from '../../text/translate.js'
 import { Dialog, DialogForm } from '../../ui/dialog.js'
 import { BandFields } from '../rules/band-fields.js'
 import type { Override } from './bucket-card.js'
-
-/** A path that the pattern matches: `/api/**` → `/api/x`. */
-const samplePath = (pattern = '/**'): string => pattern.replaceAll(/\*\*|\*|\{[^}]*\}|:\w+/g, 'x').replaceAll('?', 'x')
+import { sampleRequest } from './sample-request.js'
 
 interface RefundProps {
   readonly rule: RuleDocument
   readonly onClose: () => void
-  readonly onSave: (body: { method: string; path: string; permits: number }) => Promise<unknown>
+  readonly onSave: (body: object) => Promise<unknown>
 }
 
 export function RefundDialog({ rule, onClose, onSave }: RefundProps) {
-  const [permits, setPermits] = useState('1')
-  const [path, setPath] = useState(() => samplePath(rule.path))
-  const [method, setMethod] = useState(() => [rule.method ?? 'GET'].flat().filter((it) => it !== '*')[0] ?? 'GET')
+  const sample = useMemo(() => sampleRequest(rule), [rule])
+  const { cost = 'requests' } = rule
+  const [amount, setAmount] = useState('1')
+  const [path, setPath] = useState(sample.path)
+  const [method, setMethod] = useState(sample.method)
+  const refunded = (): object =>
+    cost === 'requests' ? { permits: Number(amount) } : { permits: 0, costs: { [cost]: Number(amount) } }
   return (
     <Dialog title={t('refund')} onClose={onClose}>
       <DialogForm
         text={t('refund')}
-        onSave={() => onSave({ method, path, permits: Number(permits) })}
+        onSave={() => onSave({ ...sample, method, path, ...refunded() })}
         onClose={onClose}
       >
         <p class="muted">{t('refundHelp')}</p>
@@ -37,13 +39,13 @@ export function RefundDialog({ rule, onClose, onSave }: RefundProps) {
             <input required value={path} onInput={(event) => setPath(event.currentTarget.value)} />
           </label>
           <label class="field">
-            <span>{t('permitsAsked')}</span>
+            <span>{cost === 'requests' ? t('permitsAsked') : cost}</span>
             <input
               type="number"
               min={1}
               required
-              value={permits}
-              onInput={(event) => setPermits(event.currentTarget.value)}
+              value={amount}
+              onInput={(event) => setAmount(event.currentTarget.value)}
             />
           </label>
         </div>

@@ -1,5 +1,7 @@
 import { useEffect, useState } from 'preact/hooks'
 import { get } from '../../state/api.js'
+import type { PlacedRule } from '../../state/bans.js'
+import { loadBucket } from '../../state/buckets.js'
 import { navigate, route } from '../../state/route.js'
 import { loadRuleSets, type RuleSetDocument } from '../../state/rules.js'
 import type { KeyCount } from '../../state/statistics.js'
@@ -87,7 +89,7 @@ const KeyTable = ({ keys }: { readonly keys: readonly KeyCount[] }) => (
       <thead>
         <tr>
           <th>{t('key')}</th>
-          <th>{t('rule')}</th>
+          <th class="wide-only">{t('rule')}</th>
           <th class="number">{t('requestsRead')}</th>
           <th class="number">{t('rejected')}</th>
           <th class="number wide-only">{t('lastSeen')}</th>
@@ -100,8 +102,11 @@ const KeyTable = ({ keys }: { readonly keys: readonly KeyCount[] }) => (
               <button type="button" class="link" onClick={() => navigate(['keys'], { key })}>
                 <code>{key}</code>
               </button>
+              <span class="muted small narrow-only">
+                {ruleSetId} / {ruleId}
+              </span>
             </td>
-            <td class="muted nowrap">
+            <td class="muted wide-only">
               {ruleSetId} / {ruleId}
             </td>
             <td class="number">{short(requests)}</td>
@@ -122,32 +127,57 @@ interface KeyBucketsProps {
   readonly hintSet: string | null
 }
 
-/** The rules under which the key was seen, and those that the user adds: the key of an unused bucket is unknown to the server. */
+/** The most rules whose bucket is read to find out whether it is used. */
+const maxRead = 200
+
+/** The ids of the rules under which the key has a bucket that is not full. */
+async function usedBuckets(name: string, rules: readonly PlacedRule[], signal: AbortSignal): Promise<Set<string>> {
+  const used = await Promise.all(
+    rules.slice(0, maxRead).map(async (placed) => {
+      const bands = await loadBucket(placed, name, signal).catch(() => [])
+      return bands.some(({ remaining, limit }) => remaining < limit) ? idOf(placed) : undefined
+    }),
+  )
+  return new Set(used.filter((id) => id !== undefined))
+}
+
+const idOf = ({ ruleSetId, rule }: PlacedRule): string => `${ruleSetId}/${rule.id}`
+
+/**
+ * The buckets of a key that are used, and those that the user adds. Statistics name only the rule that decided a request, so the
+ * others are found by reading their buckets.
+ */
 function KeyBuckets({ name, sets, seen, hint, hintSet }: KeyBucketsProps) {
   const [added, setAdded] = useState<readonly string[]>([])
   const isDigest = /^sha256:[0-9a-f]{16}$/.test(name)
-  const all = sets.flatMap(({ id, rules }) =>
-    rules.filter(({ enabled = true }) => enabled).map((rule) => ({ ruleSetId: id, rule, id: `${id}/${rule.id}` })),
+  const all = sets.flatMap(({ id: ruleSetId, rules }) =>
+    rules.filter(({ enabled = true }) => enabled).map((rule) => ({ ruleSetId, rule })),
+  )
+  const used = useLoaded(
+    async (signal) => (isDigest ? new Set<string>() : usedBuckets(name, all, signal)),
+    [name, all.map(idOf).join()],
   )
   const seenIds = new Set(
     seen.filter(({ key }) => key === name).map(({ ruleSetId, ruleId }) => `${ruleSetId}/${ruleId}`),
   )
   if (hint !== null) seenIds.add(`${hintSet}/${hint}`)
-  const shown = all.filter(({ id }) => seenIds.has(id) || added.includes(id))
-  const others = all.filter(({ id }) => !shown.some((it) => it.id === id))
+  const isShown = (id: string): boolean => seenIds.has(id) || used.data?.has(id) === true || added.includes(id)
+  const shown = all.filter((rule) => isShown(idOf(rule)))
+  const others = all.map(idOf).filter((id) => !isShown(id))
   if (isDigest) return <Empty title={t('isDigest')}>{t('isDigestHelp')}</Empty>
   return (
     <>
-      {shown.length === 0 && <Empty title={t('keyNotSeen')}>{t('keyNotSeenHelp')}</Empty>}
-      {shown.map(({ ruleSetId, rule, id }) => (
-        <BucketCard key={id} ruleSetId={ruleSetId} rule={rule} name={name} />
+      {shown.length === 0 &&
+        (used.data === undefined ? <Loading /> : <Empty title={t('keyNotSeen')}>{t('keyNotSeenHelp')}</Empty>)}
+      {shown.map((placed) => (
+        <BucketCard key={idOf(placed)} {...placed} name={name} />
       ))}
       {others.length > 0 && (
         <label class="field add-rule">
           <span>{t('addRule')}</span>
           <select value="" onChange={({ currentTarget: { value } }) => value !== '' && setAdded([...added, value])}>
             <option value="">{t('chooseRule')}</option>
-            {others.map(({ id }) => (
+            {others.map((id) => (
               <option key={id} value={id}>
                 {id}
               </option>

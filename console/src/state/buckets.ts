@@ -1,0 +1,15 @@
+/** The buckets of one key. */
+import { get } from './api.js'
+import type { PlacedRule } from './bans.js'
+import type { BandDecision } from './statistics.js'
+
+export type BucketBand = Omit<BandDecision, 'key'>
+
+export const bucketPath = ({ ruleSetId, rule }: PlacedRule, key: string): string =>
+  `/api/buckets?${new URLSearchParams({ ruleSetId, ruleId: rule.id, key })}`
+
+/** The bucket of a key under a rule, by band. */
+export async function loadBucket(rule: PlacedRule, key: string, signal?: AbortSignal): Promise<readonly BucketBand[]> {
+  const { bands } = await get<{ bands: readonly BucketBand[] }>(bucketPath(rule, key), signal)
+  return bands
+}
