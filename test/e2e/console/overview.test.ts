@@ -35,6 +35,31 @@ describe('the overview', () => {
     await page.getByText('login · per-hour · 5 of 5 used, retry in').first().waitFor()
   })
 
+  it('fits on a phone, even with IDs of the greatest length', async () => {
+    const id = (letter: string) => `${letter.repeat(50)}-`.repeat(3).slice(0, 128)
+    const bands = [{ label: 'per-hour', capacity: 1, window: '1h' }]
+    const shop = await openShop({ rules: { ruleSets: [{ id: id('s'), rules: [{ id: id('r'), bands }] }] } })
+    for (let i = 0; i < 3; i++) await shop.check({ ruleSetId: id('s'), clientIp: '2001:db8:1234:5600::1' })
+    const page = await open(shop.console, { width: 375 })
+    await page.getByRole('row', { name: new RegExp(`^${id('r')}`) }).waitFor()
+    await page.getByRole('option', { name: id('r') }).waitFor({ state: 'attached' })
+    await expectAccessible(page)
+    for (const hash of [
+      '#/rules',
+      `#/rules/${id('s')}/${id('r')}`,
+      '#/keys',
+      '#/keys?key=2001:db8:1234:5600::/56',
+      '#/candidates',
+    ]) {
+      await page.goto(shop.console + hash)
+      await page
+        .getByText(/[rs]{50}/)
+        .first()
+        .waitFor({ state: 'attached' })
+      await expectAccessible(page)
+    }
+  })
+
   it('loads at most 150 KB of compressed scripts', async () => {
     const shop = await openShop()
     const page = await open(shop.console)

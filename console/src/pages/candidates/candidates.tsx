@@ -47,7 +47,7 @@ export function Candidates() {
           {running.map(({ set }) => (
             <a
               key={set.id}
-              class="button"
+              class="button wrap"
               href={linkTo(['candidates', set.id])}
               aria-current={set === shown?.set ? 'page' : undefined}
             >
@@ -70,8 +70,8 @@ export function Candidates() {
           <p class="muted">{t('startCandidateHelp')}</p>
           <div class="group">
             {others.map((set) => (
-              <button key={set.id} type="button" class="button" onClick={() => setEditing(set)}>
-                <Icon name="plus" size={15} /> {set.id}
+              <button key={set.id} type="button" class="button wrap" onClick={() => setEditing(set)}>
+                <Icon name="plus" size={15} /> <span>{set.id}</span>
               </button>
             ))}
           </div>

@@ -111,6 +111,9 @@ function TopKeys() {
   )
 }
 
+/** Exact as long as four columns fit on a phone. */
+const count = (value: number): string => (value < 1_000_000 ? whole(value) : short(value))
+
 function RuleCounts({ summary: { rules } }: { readonly summary: Summary }) {
   const shown = rules.filter(({ ruleId }) => ruleId !== null).slice(0, 50)
   return (
@@ -120,7 +123,7 @@ function RuleCounts({ summary: { rules } }: { readonly summary: Summary }) {
         <Empty title={t('noDecisions')}>{t('noDecisionsHelp')}</Empty>
       ) : (
         <Scroll>
-          <table>
+          <table class="counts">
             <thead>
               <tr>
                 <th>{t('rule')}</th>
@@ -140,10 +143,10 @@ function RuleCounts({ summary: { rules } }: { readonly summary: Summary }) {
                     <span class="muted small narrow-only">{ruleSetId}</span>
                   </td>
                   <td class="muted wide-only">{ruleSetId}</td>
-                  <td class="number">{whole(allowed)}</td>
-                  <td class={denied > 0 ? 'number bad' : 'number'}>{whole(denied)}</td>
-                  <td class="number">{whole(delayed)}</td>
-                  <td class="number">{whole(shadowDenied)}</td>
+                  <td class="number">{count(allowed)}</td>
+                  <td class={denied > 0 ? 'number bad' : 'number'}>{count(denied)}</td>
+                  <td class="number">{count(delayed)}</td>
+                  <td class="number">{count(shadowDenied)}</td>
                   <td class="wide-only">
                     <Share allowed={allowed} delayed={delayed} denied={denied} />
                   </td>

@@ -85,18 +85,18 @@ export function RuleForm({ draft, issues, isNew, isLocked, onChange }: FormProps
       </div>
       <div class="field-row">
         {select('limitScope', t('limitScope'), 'IP', limitScopes)}
-        {scope === 'COMPOSITE' && (
-          <Field label={t('keyFields')} issue={issueOf('compositeKeyFields')}>
-            <input
-              value={(draft.compositeKeyFields ?? []).join(', ')}
-              placeholder="IP, PATH"
-              onChange={(event) => set('compositeKeyFields', event.currentTarget.value.split(/[\s,]+/).filter(Boolean))}
-            />
-          </Field>
-        )}
-        {scope === 'CUSTOM' && text('keyField', t('keyField'), 'header.x-tenant')}
         {select('algorithm', t('algorithm'), 'TOKEN_BUCKET', algorithmNames)}
       </div>
+      {scope === 'COMPOSITE' && (
+        <Field label={t('keyFields')} issue={issueOf('compositeKeyFields')}>
+          <input
+            value={(draft.compositeKeyFields ?? []).join(', ')}
+            placeholder="IP, PATH"
+            onChange={(event) => set('compositeKeyFields', event.currentTarget.value.split(/[\s,]+/).filter(Boolean))}
+          />
+        </Field>
+      )}
+      {scope === 'CUSTOM' && text('keyField', t('keyField'), 'header.x-tenant')}
       <BandFields bands={draft.bands ?? []} issues={issues} onChange={(bands) => set('bands', bands)} />
       <div class="field-row">
         {select('mode', t('mode'), 'ENFORCE', ['ENFORCE', 'SHADOW'])}
