@@ -26,6 +26,18 @@ interface Entry {
 }
 
 const never = Number.POSITIVE_INFINITY
+const nothing: Amount = { whole: 0, fraction: 0 }
+
+const isMore = (one: Amount, other: Amount): boolean =>
+  one.whole > other.whole || (one.whole === other.whole && one.fraction > other.fraction)
+
+/** The lesser amount; undefined if both are. */
+const least = (one: Amount | undefined, other: Amount | undefined): Amount | undefined =>
+  one === undefined || (other !== undefined && isMore(one, other)) ? other : one
+
+/** The part of `permits` that is returnable. */
+const part = (permits: number, returnable: Amount): Amount =>
+  returnable.whole < permits ? returnable : { whole: permits, fraction: 0 }
 
 /**
  * The open reservations of a bucket, oldest first. Twin of stores/redis/lua/open-reservations.lua.
@@ -83,7 +95,7 @@ export class OpenReservations {
     const index = this.#indexOf(id)
     if (index < 0) return undefined
     const { returnable } = this.#entries[index] as Entry
-    const returned = returnable.whole < permits ? returnable : { whole: permits, fraction: 0 }
+    const returned = part(permits, returnable)
     this.#entries.splice(index, 1)
     for (let i = index; i < this.#entries.length; i++) {
       const later = this.#entries[i] as Entry
@@ -99,15 +111,47 @@ export class OpenReservations {
     return index < 0 ? undefined : this.#entries.splice(index, 1)[0]?.reservation
   }
 
-  /** The reservations that end now or before. */
-  endedAt(now: number): OpenReservation[] {
-    if (now < this.#nextEnd) return []
+  /** Removes and returns the reservations that end now or before. */
+  takeEnded(now: number): OpenReservation[] {
     const ended: OpenReservation[] = []
-    this.#nextEnd = never
-    for (const { reservation } of this.#entries)
-      if (reservation.endsAt <= now) ended.push(reservation)
-      else this.#nextEnd = Math.min(this.#nextEnd, reservation.endsAt)
+    if (now < this.#nextEnd) return ended
+    this.#keep((entry) => {
+      if (entry.reservation.endsAt > now) return true
+      ended.push(entry.reservation)
+      return false
+    })
     return ended
+  }
+
+  /**
+   * Removes the reservations that end now or before, and returns the returnable part of the permits of those that are refunded.
+   * Takes linear time: a client may let thousands of reservations end at the same time.
+   */
+  giveBackEnded(now: number): Amount {
+    let returned: Amount = nothing
+    if (now < this.#nextEnd) return returned
+    /** What may be returned of the entries that are kept, by the number of those before the reservation that ended. */
+    const limits: (Amount | undefined)[] = []
+    let kept = 0
+    this.#keep((entry) => {
+      const { reservation } = entry
+      entry.returnable = this.#minus(entry.returnable, returned)
+      if (reservation.endsAt > now) {
+        kept += 1
+        return true
+      }
+      const own = part(reservation.isRefunded ? reservation.permits : 0, entry.returnable)
+      returned = this.#plus(returned, own)
+      limits[kept] = this.#minus(entry.returnable, own)
+      return false
+    })
+    let limit: Amount | undefined
+    for (let i = kept; i > 0; i--) {
+      limit = least(limits[i], limit)
+      const entry = this.#entries[i - 1] as Entry
+      if (limit !== undefined) entry.returnable = least(entry.returnable, limit) as Amount
+    }
+    return returned
   }
 
   /** Removes the reservations that were made later than `tick`. */
@@ -115,14 +159,32 @@ export class OpenReservations {
     while (this.#entries.length > 0 && (this.#entries.at(-1) as Entry).reservation.takenAt > tick) this.#entries.pop()
   }
 
+  /** Keeps the entries for which `isKept` returns true. It is called once for each, in order. */
+  #keep(isKept: (entry: Entry) => boolean): void {
+    this.#nextEnd = never
+    let kept = 0
+    for (const entry of this.#entries) {
+      if (!isKept(entry)) continue
+      this.#nextEnd = Math.min(this.#nextEnd, entry.reservation.endsAt)
+      this.#entries[kept++] = entry
+    }
+    this.#entries.length = kept
+  }
+
   /** Limits the entries up to `last` to an amount. */
-  #lower(last: number, { whole, fraction }: Amount): void {
+  #lower(last: number, amount: Amount): void {
     for (let i = last; i >= 0; i--) {
       const entry = this.#entries[i] as Entry
-      const { returnable } = entry
-      if (returnable.whole < whole || (returnable.whole === whole && returnable.fraction <= fraction)) return
-      entry.returnable = { whole, fraction }
+      if (!isMore(entry.returnable, amount)) return
+      entry.returnable = amount
     }
+  }
+
+  #plus({ whole, fraction }: Amount, more: Amount): Amount {
+    const sum = fraction + more.fraction
+    return sum >= this.#windowTicks
+      ? { whole: whole + more.whole + 1, fraction: sum - this.#windowTicks }
+      : { whole: whole + more.whole, fraction: sum }
   }
 
   #minus(from: Amount, { whole, fraction }: Amount): Amount {

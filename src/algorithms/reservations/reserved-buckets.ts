@@ -116,11 +116,15 @@ export class ReservedBuckets implements Buckets {
     const list = this.#bySlot.get(slot)
     if (list === undefined) return
     const counted = this.#countedAs(slot, band)
-    if (isRefilled(band)) list.observe(this.#missing(slot, counted, now), counted.band)
-    // If the clock has stepped back, it is unknown which window contains the permits now.
-    else list.removeAfter(now)
-    for (const { id, permits, isRefunded } of list.endedAt(now))
-      this.#giveBack(slot, counted, id, isRefunded ? permits : 0, now)
+    if (isRefilled(band)) {
+      list.observe(this.#missing(slot, counted, now), counted.band)
+      this.#add(slot, counted, list.giveBackEnded(now), now)
+    } else {
+      // If the clock has stepped back, it is unknown which window contains the permits now.
+      list.removeAfter(now)
+      for (const { permits, takenAt, isRefunded } of list.takeEnded(now))
+        if (isRefunded) counted.buckets.refund(slot, counted.band, permits, now, takenAt)
+    }
     if (list.size === 0) this.#bySlot.delete(slot)
   }
 

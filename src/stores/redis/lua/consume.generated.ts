@@ -1,6 +1,6 @@
 /** Generated from consume.lua by scripts/assemble-lua.mjs; do not edit. */
 export const consumeScript = {
-  sha: 'faa3e82b917f8993c52ef3c43c194fee5e0e4412',
+  sha: '0ce6b0e3100c2a6c3f18dac012a6ecbc62929adc',
   source: `local RUN = 7
 local FAILED, ALLOWED, EMPTY = 2, 3, 4
 local TOKEN_BUCKET, FIXED_WINDOW = 1, 4
@@ -1704,25 +1704,27 @@ local function amountAt(list, index)
 local whole, fraction = unpackNumbers(amountFormat, list.bytes, entryBytes * index - amountBytes + 1)
 return whole, fraction
 end
-local function setAmounts(list, first, last, amountOf)
-if first > last then return end
-local parts = { string.sub(list.bytes, 1, entryBytes * (first - 1)) }
-for index = first, last do
-local at = entryBytes * (index - 1) + 1
-parts[#parts + 1] = string.sub(list.bytes, at, at + entryBytes - amountBytes - 1)
-parts[#parts + 1] = pack(amountFormat, amountOf(index))
+local function isMore(whole, fraction, than, part)
+return whole > than or whole == than and fraction > part
 end
-parts[#parts + 1] = string.sub(list.bytes, entryBytes * last + 1)
-list.bytes = table.concat(parts)
+local function amountsOf(list)
+local wholes, fractions = {}, {}
+local least, part = farAway, 0
+for index = sizeOf(list), 1, -1 do
+local whole, fraction = amountAt(list, index)
+if isMore(least, part, whole, fraction) then least, part = whole, fraction end
+wholes[index], fractions[index] = least, part
 end
-local function lower(list, last, whole, fraction)
-local first = last
-while first >= 1 do
-local own, part = amountAt(list, first)
-if own < whole or own == whole and part <= fraction then break end
-first = first - 1
+return wholes, fractions
 end
-setAmounts(list, first + 1, last, function() return whole, fraction end)
+local function withAmount(list, index, whole, fraction)
+local at = entryBytes * (index - 1)
+return string.sub(list.bytes, at + 1, at + entryBytes - amountBytes) .. pack(amountFormat, whole, fraction)
+end
+local function setAmount(list, index, whole, fraction)
+local at = entryBytes * (index - 1)
+list.bytes = string.sub(list.bytes, 1, at) .. withAmount(list, index, whole, fraction)
+.. string.sub(list.bytes, at + entryBytes + 1)
 end
 local function minus(list, whole, fraction, lessWhole, lessFraction)
 local left = fraction - lessFraction
@@ -1730,11 +1732,12 @@ if left < 0 then return whole - lessWhole - 1, left + list.window end
 return whole - lessWhole, left
 end
 local function carry(list, band)
-setAmounts(list, 1, sizeOf(list), function(index)
-local whole, fraction = amountAt(list, index)
-return whole, carriedFraction(fraction, list.window, band)
-end)
-list.window = band.window
+local wholes, fractions = amountsOf(list)
+local parts = {}
+for index = 1, #wholes do
+parts[index] = withAmount(list, index, wholes[index], carriedFraction(fractions[index], list.window, band))
+end
+list.bytes, list.window = table.concat(parts), band.window
 end
 local function entryAt(list, index)
 local permits, takenAt, endsAt, refunded, whole, fraction =
@@ -1745,6 +1748,19 @@ local function removeAt(list, index)
 local _, _, _, refunded = entryAt(list, index)
 list.refunded = list.refunded - refunded
 list.bytes = string.sub(list.bytes, 1, entryBytes * (index - 1)) .. string.sub(list.bytes, entryBytes * index + 1)
+end
+local function cut(list, first, last)
+for index = first, list.refunded > 0 and last or 0 do
+local _, _, _, refunded = entryAt(list, index)
+list.refunded = list.refunded - refunded
+end
+list.bytes = string.sub(list.bytes, 1, entryBytes * (first - 1)) .. string.sub(list.bytes, entryBytes * last + 1)
+end
+local function lower(list, last, whole, fraction)
+if last == 0 then return end
+if whole == 0 and fraction == 0 then return cut(list, 1, last) end
+local own, part = amountAt(list, last)
+if isMore(own, part, whole, fraction) then setAmount(list, last, whole, fraction) end
 end
 local function find(list, id)
 local found, at = nil, string.find(list.bytes, id, 1, true)
@@ -1774,32 +1790,49 @@ local list = bucket.reserved
 if not isRefilled(bucket) or #list.bytes == 0 then return end
 if list.window ~= bucket.band.window then carry(list, bucket.band) end
 lower(list, sizeOf(list), missingFrom(bucket))
-while #list.bytes > 0 do
-local whole, fraction = amountAt(list, 1)
+local empty, size = 0, sizeOf(list)
+while empty < size do
+local whole, fraction = amountAt(list, empty + 1)
 if whole > 0 or fraction > 0 then break end
-removeAt(list, 1)
+empty = empty + 1
 end
+if empty > 0 then cut(list, 1, empty) end
+end
+local function returnable(permits, whole, fraction)
+if whole < permits then return whole, fraction end
+return permits, 0
+end
+local function subtract(list, index, whole, fraction)
+local own, part = amountAt(list, index)
+return minus(list, own, part, whole, fraction)
 end
 local function takeReturnable(list, index, permits)
+local size = sizeOf(list)
 local whole, fraction = amountAt(list, index)
-local returned, part = permits, 0
-if whole < permits then returned, part = whole, fraction end
+for later = index + 1, size do
+local own, part = amountAt(list, later)
+if isMore(whole, fraction, own, part) then whole, fraction = own, part end
+end
+local returned, part = returnable(permits, whole, fraction)
+if returned > 0 or part > 0 then
+local parts, empty = { string.sub(list.bytes, 1, entryBytes * index) }, 0
+for later = index + 1, size do
+local left, rest = subtract(list, later, returned, part)
+parts[#parts + 1] = withAmount(list, later, left, rest)
+if left == 0 and rest == 0 then empty = later end
+end
+list.bytes = table.concat(parts)
+if empty > 0 then
+cut(list, 1, empty)
+return returned, part
+end
+end
 removeAt(list, index)
-setAmounts(list, index, sizeOf(list), function(later)
-local own, ownPart = amountAt(list, later)
-return minus(list, own, ownPart, returned, part)
-end)
 lower(list, index - 1, minus(list, whole, fraction, returned, part))
 return returned, part
 end
-local function giveBackAt(bucket, index, permits)
-local list, band = bucket.reserved, bucket.band
-local _, takenAt = entryAt(list, index)
-local whole, fraction, grantedAt = permits, 0, takenAt
-if isRefilled(bucket) then
-whole, fraction = takeReturnable(list, index, permits)
-grantedAt = now
-else removeAt(list, index) end
+local function returnTo(bucket, whole, fraction, grantedAt)
+local band = bucket.band
 bucket.isPristine = nil
 if whole == 0 and fraction == 0 then return willWrite(bucket.key) end
 local terms = bucket.lots and held.freeBand(bucket.lots, band) or band
@@ -1810,6 +1843,51 @@ second = second + fraction
 if second >= band.window then first, second = first + 1, second - band.window end
 end
 if applies then commit(bucket, first, second, third, fourth, fifth) else willWrite(bucket.key) end
+end
+local function giveBackAt(bucket, index, permits)
+local list = bucket.reserved
+if isRefilled(bucket) then
+local whole, fraction = takeReturnable(list, index, permits)
+return returnTo(bucket, whole, fraction, now)
+end
+local _, takenAt = entryAt(list, index)
+removeAt(list, index)
+returnTo(bucket, permits, 0, takenAt)
+end
+local function returnEnded(bucket)
+local list, isRefilling = bucket.reserved, isRefilled(bucket)
+local wholes, fractions = amountsOf(list)
+local kept, refunded, ended = {}, 0, {}
+local hasEnded = false
+local returned, returnedPart = 0, 0
+local last, lastPart
+list.nextEnd = farAway
+for index = 1, #wholes do
+local permits, takenAt, endsAt, isRefunded = entryAt(list, index)
+local whole, fraction = 0, 0
+if isRefilling then whole, fraction = minus(list, wholes[index], fractions[index], returned, returnedPart) end
+if endsAt > now then
+list.nextEnd = math.min(list.nextEnd, endsAt)
+last, lastPart = whole, fraction
+refunded = refunded + isRefunded
+kept[#kept + 1] = withAmount(list, index, whole, fraction)
+else hasEnded = true end
+if endsAt <= now and isRefilling then
+local own, part = returnable(isRefunded * permits, whole, fraction)
+whole, fraction = minus(list, whole, fraction, own, part)
+returned, returnedPart = returned + own, returnedPart + part
+if returnedPart >= list.window then returned, returnedPart = returned + 1, returnedPart - list.window end
+if #kept > 0 and isMore(last, lastPart, whole, fraction) then
+last, lastPart = whole, fraction
+kept[#kept] = string.sub(kept[#kept], 1, entryBytes - amountBytes) .. pack(amountFormat, whole, fraction)
+end
+elseif endsAt <= now then ended[#ended + 1] = { permits = isRefunded * permits, takenAt = takenAt } end
+if isRefilling and whole == 0 and fraction == 0 then kept, refunded = {}, 0 end
+end
+if not hasEnded then return end
+list.bytes, list.refunded = table.concat(kept), refunded
+if isRefilling then returnTo(bucket, returned, returnedPart, now) end
+for _, entry in ipairs(ended) do returnTo(bucket, entry.permits, 0, entry.takenAt) end
 end
 return {
 maxEntries = 10000,
@@ -1844,9 +1922,11 @@ list.refunded, list.nextEnd = list.refunded + (refunded and 1 or 0), math.min(li
 willWrite(bucket.key)
 end,
 scaled = function(list, to, from)
+local wholes, fractions = amountsOf(list)
 local parts = {}
-for index = 1, sizeOf(list) do
-local permits, takenAt, endsAt, refunded, whole, fraction = entryAt(list, index)
+for index = 1, #wholes do
+local permits, takenAt, endsAt, refunded = entryAt(list, index)
+local whole, fraction = wholes[index], fractions[index]
 local scaledWhole, rest = (mulDiv(to, whole, from)), 0
 if fraction * to < exactLimit then rest = floor(fraction * to / from) end
 local carried = list.window > 0 and floor(rest / list.window) or 0
@@ -1866,26 +1946,20 @@ update = function(bucket)
 local list = bucket.reserved
 observe(bucket)
 if not isRefilled(bucket) then
-while #list.bytes > 0 do
-local _, takenAt = entryAt(list, sizeOf(list))
+local size = sizeOf(list)
+local last = size
+while last > 0 do
+local _, takenAt = entryAt(list, last)
 if takenAt <= now then break end
-removeAt(list, sizeOf(list))
+last = last - 1
+end
+if last < size then
+cut(list, last + 1, size)
 bucket.isPristine = nil
 willWrite(bucket.key)
 end
 end
-if now < list.nextEnd then return end
-local ended = {}
-list.nextEnd = farAway
-for index = 1, sizeOf(list) do
-local permits, _, endsAt, refunded = entryAt(list, index)
-if endsAt <= now then ended[#ended + 1] = { id = idAt(list, index), permits = refunded * permits }
-elseif endsAt < list.nextEnd then list.nextEnd = endsAt end
-end
-for _, entry in ipairs(ended) do
-local index = find(list, entry.id)
-if index then giveBackAt(bucket, index, entry.permits) end
-end
+if now >= list.nextEnd then returnEnded(bucket) end
 end,
 }
 end)()
