@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { expect, it } from 'vitest'
 import { settings } from '../src/config/settings.js'
+import { maxIds } from '../src/core/expiring-ids.js'
 import { longestKey } from '../src/core/keys/bounded-key.js'
 import { maxOpenReservations } from '../src/core/reservations/reservation.js'
 import { maxCapacity, maxConcurrency, maxLogCapacity } from '../src/core/rule.js'
@@ -65,6 +66,7 @@ const bounds: Readonly<Record<string, unknown>> = {
   'memory store: reservations': number(maxReservations),
   'Redis: listed bans of one rule': number(maxBans),
   'open reservations of one bucket': number(maxOpenReservations),
+  'open holds and reservations that a process counts, each': number(maxIds),
   'keys stored verbatim; longer ones are stored as a digest': `${longestKey} bytes`,
   'requests waiting for a refill': number(waitForRefill.maxConcurrentWaits.defaultValue),
   'time a request waits for a refill': spelt(waitForRefill.maxWaitTime.defaultValue),

@@ -68,12 +68,12 @@ export const metricFamilies = {
   },
   fluxgate_holds: {
     type: 'gauge',
-    help: 'Holds of CONCURRENCY rules that this process has taken and that are neither released nor expired.',
+    help: 'Holds of CONCURRENCY rules that this process has taken and that are neither released nor expired. At most the last 100,000 are counted.',
     labels: [],
   },
   fluxgate_reservations: {
     type: 'gauge',
-    help: 'Reservations that this process has made and that are neither settled, canceled nor expired.',
+    help: 'Reservations that this process has made and that are neither settled, canceled nor expired. At most the last 100,000 are counted.',
     labels: [],
   },
   fluxgate_bans_total: {

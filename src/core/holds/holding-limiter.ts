@@ -3,6 +3,7 @@ import { type Clock, ticksPerMs } from '../clock.js'
 import type { DecideOptions, RateLimiter } from '../decision/rate-limiter.js'
 import type { Decision } from '../decision.js'
 import { FluxGateError } from '../errors.js'
+import { ExpiringIds } from '../expiring-ids.js'
 import type { WaitingRoom } from '../waiting/waiting-room.js'
 import type { HoldId, HoldStorage } from './hold-storage.js'
 import { decodeHold, encodeHold, type HoldToken } from './hold-token.js'
@@ -27,8 +28,8 @@ export class HoldingLimiter implements HoldHandler {
   readonly #queues: HoldQueues
   /** True if other processes take holds too. The store then keeps the order of all waiting requests. */
   readonly #isShared: boolean
-  /** The holds of this process by id, with the time at which they expire, and by when they were taken. */
-  readonly #held = new Map<string, number>()
+  /** The holds of this process by their random ids, which are shorter than `holdId`. */
+  readonly #held = new ExpiringIds()
 
   /** The number of requests that could wait. */
   #arrivals = 0
@@ -42,8 +43,7 @@ export class HoldingLimiter implements HoldHandler {
 
   /** The number of holds that this process has taken and that are neither released nor expired. */
   get heldCount(): number {
-    this.#removeExpired(this.#held.size)
-    return this.#held.size
+    return this.#held.count(this.#options.clock.now())
   }
 
   decide(
@@ -76,7 +76,7 @@ export class HoldingLimiter implements HoldHandler {
 
   async release(holdId: string): Promise<boolean> {
     const token = decodeHold(holdId)
-    this.#held.delete(holdId)
+    this.#held.delete(nameOf(token.hold))
     const isReleased = await this.#storageOf(token).release(this.#holdsOf(token))
     if (isReleased)
       this.#queues.released(token.buckets.map(({ ruleId, key }) => bucketName(token.ruleSetId, ruleId, key)))
@@ -87,8 +87,8 @@ export class HoldingLimiter implements HoldHandler {
     const token = decodeHold(holdId)
     const holds = this.#holdsOf(token)
     const isHeld = holds.length > 0 && (await this.#storageOf(token).renew(holds))
-    if (!isHeld) this.#held.delete(holdId)
-    else if (this.#held.delete(holdId)) this.#held.set(holdId, this.#options.clock.now() + token.maxHoldMs)
+    const name = nameOf(token.hold)
+    if (this.#held.delete(name) && isHeld) this.#held.add(name, this.#options.clock.now() + token.maxHoldMs)
     return isHeld
   }
 
@@ -115,10 +115,8 @@ export class HoldingLimiter implements HoldHandler {
     const { ruleSetId, degraded: isLocal } = decision
     const buckets = taken.map(({ group, key }) => ({ ruleId: group.ruleId, key }))
     const maxHoldMs = Math.min(...taken.map(({ group }) => maxHoldTicks(group))) / ticksPerMs
-    const holdId = encodeHold({ hold, isLocal, ruleSetId, maxHoldMs, buckets })
-    this.#removeExpired(2)
-    this.#held.set(holdId, this.#options.clock.now() + maxHoldMs)
-    return { ...decision, holdId }
+    this.#held.add(nameOf(hold), this.#options.clock.now() + maxHoldMs)
+    return { ...decision, holdId: encodeHold({ hold, isLocal, ruleSetId, maxHoldMs, buckets }) }
   }
 
   #queuedCheck(
@@ -170,20 +168,12 @@ export class HoldingLimiter implements HoldHandler {
       return group === undefined ? [] : [{ group, key, hold }]
     })
   }
-
-  /** Inspects the holds that were taken or renewed first. */
-  #removeExpired(count: number): void {
-    const now = this.#options.clock.now()
-    let left = count
-    for (const [holdId, expiresAt] of this.#held) {
-      if (left-- <= 0 || expiresAt > now) return
-      this.#held.delete(holdId)
-    }
-  }
 }
 
 const bucketName = (ruleSetId: string | null, ruleId: string, key: string): string =>
   JSON.stringify([ruleSetId, ruleId, key])
+
+const nameOf = ({ high, low }: HoldId): string => `${high}:${low}`
 
 const isWaiting = ({ group, maxWaitTicks, shadow }: Charge): boolean =>
   group.takesHolds === true && maxWaitTicks > 0 && !shadow

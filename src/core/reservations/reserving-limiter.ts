@@ -5,6 +5,7 @@ import { composeDecision } from '../decision/compose-decision.js'
 import { unmeteredDecision } from '../decision/unmetered-decision.js'
 import type { Decision } from '../decision.js'
 import { FluxGateError, isStoreFailure } from '../errors.js'
+import { ExpiringIds } from '../expiring-ids.js'
 import { type Costs, requestCost } from '../rule.js'
 import { checkReservationId, checkSettleOptions } from './check-reservation.js'
 import type { Reservation, ReservationHandler, SettledReservation, SettleOptions } from './reservation.js'
@@ -37,14 +38,11 @@ export interface ReservingLimiterOptions {
   readonly onStoreError?: ((error: unknown) => void) | undefined
 }
 
-/** The ids that are remembered for `openCount`. */
-const maxOpenIds = 100_000
-
 /** Makes and settles reservations in a store. */
 export class ReservingLimiter implements ReservationHandler {
   readonly #options: ReservingLimiterOptions
-  /** The ids of the open reservations of this process, with the time at which they expire. */
-  readonly #open = new Map<string, number>()
+  /** The open reservations of this process. */
+  readonly #open = new ExpiringIds()
 
   constructor(options: ReservingLimiterOptions) {
     this.#options = options
@@ -52,9 +50,7 @@ export class ReservingLimiter implements ReservationHandler {
 
   /** The number of reservations that this process has made and that are neither settled, canceled nor expired. */
   get openCount(): number {
-    const now = this.#options.clock.now()
-    for (const [id, expiresAt] of this.#open) if (expiresAt <= now) this.#open.delete(id)
-    return this.#open.size
+    return this.#open.count(this.#options.clock.now())
   }
 
   async reserve(request: ReservationRequest): Promise<Reservation> {
@@ -64,7 +60,7 @@ export class ReservingLimiter implements ReservationHandler {
     const reservations = this.#storage()
     const full = { ...request, id: this.#nameOf(id), charges: request.charges.map(withoutWaiting) }
     const decision = fallback.has(full.id) ? await fallback.reserve(full) : await this.#reserve(reservations, full)
-    if (decision.allowed) this.#remember(id, request.ttlTicks / ticksPerMs)
+    if (decision.allowed) this.#open.add(id, this.#options.clock.now() + request.ttlTicks / ticksPerMs)
     return { decision, id }
   }
 
@@ -128,14 +124,6 @@ export class ReservingLimiter implements ReservationHandler {
     const { scope } = this.#options
     // Ids contain no control characters, so two scopes never have the same name.
     return scope === undefined ? id : `${scope}\n${id}`
-  }
-
-  #remember(id: string, ttlMs: number): void {
-    this.#open.delete(id)
-    this.#open.set(id, this.#options.clock.now() + ttlMs)
-    if (this.#open.size <= maxOpenIds) return
-    const [oldest = ''] = this.#open.keys()
-    this.#open.delete(oldest)
   }
 }
 

@@ -1,0 +1,34 @@
+/** The most ids that are counted. */
+export const maxIds = 100_000
+
+/**
+ * The ids of what this process has open, with the time at which each expires. Bounded: another process may end them, which this
+ * one does not learn, so the ids that were added first are dropped.
+ */
+export class ExpiringIds {
+  readonly #expiresAt = new Map<string, number>()
+  readonly #max: number
+
+  constructor(max = maxIds) {
+    this.#max = max
+  }
+
+  /** The number of ids that have not expired at `now`. */
+  count(now: number): number {
+    for (const [id, expiresAt] of this.#expiresAt) if (expiresAt <= now) this.#expiresAt.delete(id)
+    return this.#expiresAt.size
+  }
+
+  add(id: string, expiresAt: number): void {
+    this.#expiresAt.delete(id)
+    this.#expiresAt.set(id, expiresAt)
+    if (this.#expiresAt.size <= this.#max) return
+    const [oldest = ''] = this.#expiresAt.keys()
+    this.#expiresAt.delete(oldest)
+  }
+
+  /** Returns false if the id was unknown. */
+  delete(id: string): boolean {
+    return this.#expiresAt.delete(id)
+  }
+}
