@@ -60,13 +60,15 @@ export class MemoryBuckets implements MemoryStore {
   }
 
   chargeSync(charges: readonly Charge[], peek: boolean): ChargeResult {
+    // Read first: reading the clock waits for pending loads, and the bucket of a key is rarely in the CPU cache.
+    const now = ticks(this.#clock)
     if (charges.length === 1 && !peek) {
       const charge = charges[0] as Charge
       const table = this.#tables.knownPlain(charge.group)
       const slot = table?.slotOf(boundedKey(charge.key))
-      if (table !== undefined && slot !== undefined) return this.#chargeSlot(table, slot, charge)
+      if (table !== undefined && slot !== undefined) return this.#chargeSlot(table, slot, charge, now)
     }
-    return this.#chargeAt(charges, peek, ticks(this.#clock))
+    return this.#chargeAt(charges, peek, now)
   }
 
   chargeAgain(charges: readonly Charge[]): ChargeResult {
@@ -83,11 +85,10 @@ export class MemoryBuckets implements MemoryStore {
   }
 
   /** Fast path of `#charge` for one rule and a key that already has buckets. Saves 20 % of the CPU time of `consumeSync`. */
-  #chargeSlot(table: RuleTable, slot: number, { permits, maxWaitTicks, shadow }: Charge): ChargeResult {
+  #chargeSlot(table: RuleTable, slot: number, { permits, maxWaitTicks, shadow }: Charge, now: number): ChargeResult {
     const { bands, buckets } = table
     const steps = this.#steps
     const result = this.#result
-    const now = ticks(this.#clock)
     result.now = now
     let allowed = true
     for (let i = 0; i < buckets.length; i++) {

@@ -42,9 +42,9 @@ const delimiter = 2
 const unusual = 3
 
 const classOf = new Uint8Array(128).fill(unusual)
-for (const code of utf8("abcdefghijklmnopqrstuvwxyz0123456789-._~!$&'()+,=:@")) classOf[code] = plain
+for (const code of utf8("abcdefghijklmnopqrstuvwxyz0123456789-_~!$&'()+,=:@")) classOf[code] = plain
 for (const code of utf8('ABCDEFGHIJKLMNOPQRSTUVWXYZ')) classOf[code] = upper
-for (const code of [slash, percent, question, hash]) classOf[code] = delimiter
+for (const code of [slash, dot, percent, question, hash]) classOf[code] = delimiter
 
 /** Fast path for most requests: one scan and no copy. Returns undefined if normalisation has to change more than letter case. */
 function normalSpelling(path: string, caseSensitive: boolean): string | undefined {
@@ -52,34 +52,38 @@ function normalSpelling(path: string, caseSensitive: boolean): string | undefine
   const { length } = path
   let hasUpper = false
   let hasEscape = false
-  let end = 0
+  let previous = slash
+  let end = 1
   for (; end < length; end++) {
     const code = path.charCodeAt(end)
     const characterClass = code < 128 ? classOf[code] : unusual
-    if (characterClass === plain) continue
-    if (characterClass === upper) hasUpper = true
-    else if (characterClass === unusual) return undefined
-    else if (code === slash) {
-      if (!isSegmentAt(path, end + 1)) return undefined
-    } else if (code === percent) {
-      if (!isOnlySpelling(path, end, caseSensitive)) return undefined
-      hasEscape = true
-      end += 2
-    } else break
+    if (characterClass !== plain) {
+      if (characterClass === upper) hasUpper = true
+      else if (characterClass === unusual) return undefined
+      else if (code === slash) {
+        if (previous === slash) return undefined
+      } else if (code === dot) {
+        if (previous === slash && isDotSegmentAt(path, end)) return undefined
+      } else if (code === percent) {
+        if (!isOnlySpelling(path, end, caseSensitive)) return undefined
+        hasEscape = true
+        end += 2
+      } else break
+    }
+    previous = code
   }
+  if (previous === slash && end > 1) return undefined
   const normal = end === length ? path : path.slice(0, end)
   if (!hasUpper || caseSensitive) return normal
   return hasEscape ? foldPath(normal) : normal.toLowerCase()
 }
 
-/** True if the segment at `start` is neither empty nor a dot segment, or if the path is `/`. */
-function isSegmentAt(path: string, start: number): boolean {
-  let i = start
-  while (i < start + 2 && path.charCodeAt(i) === dot) i++
-  if (i === path.length) return i === 1
-  const code = path.charCodeAt(i)
-  if (code === question || code === hash) return i === 1
-  return code !== slash
+/** True if the dot at `start`, the first character of its segment, is one of a `.` or `..` segment. */
+function isDotSegmentAt(path: string, start: number): boolean {
+  const end = path.charCodeAt(start + 1) === dot ? start + 2 : start + 1
+  if (end === path.length) return true
+  const code = path.charCodeAt(end)
+  return code === slash || code === question || code === hash
 }
 
 /** True if the escape at `start` is the canonical form of its character, and no server reads it as a slash. */

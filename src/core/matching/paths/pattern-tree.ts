@@ -1,7 +1,7 @@
 import { eachInSteps, manyPerStep, type Steps } from '../../scheduling/steps.js'
 import { GlobIndex } from './glob-index.js'
 import type { PatternSegment } from './path-pattern.js'
-import { type Branch, isNode, type PathTree, searchTree, type TreeLeaf } from './tree-search.js'
+import { type Branch, type Choice, isNode, type PathTree, searchTree, type TreeLeaf } from './tree-search.js'
 
 /** A distinct pattern and its leaf. */
 export interface Entry<Leaf extends TreeLeaf> {
@@ -48,16 +48,21 @@ function* branchOf<Leaf extends TreeLeaf>(
   const globs = yield* globIndex(yield* branchesOf('glob'))
   const any = (yield* branchesOf('any')).get('*')
   const globstar = (yield* branchesOf('globstar')).get('**')
-  const [prefix, next] = literals.size === 1 && !globs && !any ? prefixOf(literals) : []
-  return { tail: undefined, prefix, next, literals, globs, any, globstar, leaf, below, repeats }
+  const isFew = literals.size > 0 && literals.size <= maxChoices && !globs && !any
+  const choices = isFew ? Array.from(literals, ([text, branch]) => choiceOf(text, branch)) : undefined
+  return { tail: undefined, choices, literals, globs, any, globstar, leaf, below, repeats }
 }
 
-/** The only literal, together with the prefix of its branch if nothing else continues or ends there. */
-function prefixOf<Leaf extends TreeLeaf>(literals: ReadonlyMap<string, Branch<Leaf>>): [string, Branch<Leaf>] {
-  const [[text, branch]] = [...literals] as [[string, Branch<Leaf>]]
-  if (!isNode(branch) || branch.prefix === undefined || branch.next === undefined) return [text, branch]
-  if (branch.globstar || branch.leaf || branch.below) return [text, branch]
-  return [`${text}/${branch.prefix}`, branch.next]
+/** More literals than this are found faster in a map. */
+const maxChoices = 8
+
+/** A literal, together with those that follow it if nothing else continues or ends there. */
+function choiceOf<Leaf extends TreeLeaf>(text: string, branch: Branch<Leaf>): Choice<Leaf> {
+  const choice = { first: text.charCodeAt(0), text, next: branch }
+  if (!isNode(branch) || branch.choices?.length !== 1) return choice
+  if (branch.globstar || branch.leaf || branch.below) return choice
+  const [{ text: rest, next }] = branch.choices as [Choice<Leaf>]
+  return { ...choice, text: `${text}/${rest}`, next }
 }
 
 function* globIndex<Item>(globs: ReadonlyMap<string, Item>): Steps<GlobIndex<Item> | undefined> {

@@ -101,15 +101,17 @@ function matchesSegment(segment: PatternSegment, part: string): boolean {
 /** A leaf with a tail is a branch of its own. */
 export type Branch<Leaf extends TreeLeaf> = Node<Leaf> | Leaf
 
+/** A continuation after one or more literal segments, joined by slashes. */
+export interface Choice<Leaf extends TreeLeaf> {
+  readonly first: number
+  readonly text: string
+  readonly next: Branch<Leaf>
+}
+
 export interface Node<Leaf extends TreeLeaf> {
   readonly tail: undefined
-  /**
-   * One or more literal segments, joined by slashes, that a path must have here to match anything further. Set if all
-   * patterns agree on them. They are compared in place, without searching for the ends of segments.
-   */
-  readonly prefix: string | undefined
-  /** The continuation after the prefix. */
-  readonly next: Branch<Leaf> | undefined
+  /** The literals, if they are few and no wildcard matches here. They are compared in place, without finding the segment's end. */
+  readonly choices: readonly Choice<Leaf>[] | undefined
   readonly literals: ReadonlyMap<string, Branch<Leaf>>
   readonly globs: GlobIndex<Branch<Leaf>> | undefined
   readonly any: Branch<Leaf> | undefined
@@ -163,10 +165,11 @@ function visit<Leaf extends TreeLeaf>(walk: Walk<Leaf>, from: Branch<Leaf>, star
       if (node.leaf !== undefined) walk.found[walk.count++] = node.leaf
       return
     }
-    if (node.prefix !== undefined) {
-      if (!hasSegmentsAt(path, at, node.prefix)) return
-      at += node.prefix.length + 1
-      branch = node.next
+    if (node.choices !== undefined) {
+      const choice = chosenAt(path, at, node.choices)
+      if (choice === undefined) return
+      at += choice.text.length + 1
+      branch = choice.next
       continue
     }
     const end = segmentEnd(path, at)
@@ -179,10 +182,20 @@ function visit<Leaf extends TreeLeaf>(walk: Walk<Leaf>, from: Branch<Leaf>, star
   }
 }
 
-/** True if the path has these whole segments at `start`. */
-function hasSegmentsAt(path: string, start: number, segments: string): boolean {
-  const end = start + segments.length
-  return path.startsWith(segments, start) && (end === path.length || path.charCodeAt(end) === slash)
+/** The choice whose whole segments the path has at `start`. At most one can match. */
+function chosenAt<Leaf extends TreeLeaf>(
+  path: string,
+  start: number,
+  choices: readonly Choice<Leaf>[],
+): Choice<Leaf> | undefined {
+  const first = path.charCodeAt(start)
+  for (let i = 0; i < choices.length; i++) {
+    const choice = choices[i] as Choice<Leaf>
+    if (choice.first !== first) continue
+    const end = start + choice.text.length
+    if ((end === path.length || path.charCodeAt(end) === slash) && path.startsWith(choice.text, start)) return choice
+  }
+  return undefined
 }
 
 const slash = 0x2f
