@@ -17,17 +17,17 @@ stores/       bucket stores (memory, redis) and their decorators (leased, resili
 rules/        rule documents, rule stores (file, redis, mongo), reload                     core validation redis
 handlers/     decisions in this process, or from a FluxGate server over HTTP               core validation
 http/         framework-free edge: guard, client IP, headers, problem documents            core validation rules
-envoy/        Envoy's rate limit service: gRPC, protobuf, import of its rules                  core validation rules http
-telemetry/    metrics, statistics and logs                                                 core redis
+envoy/        Envoy's rate limit service: gRPC, protobuf, import of its rules              core validation rules http
+telemetry/    metrics, statistics, OpenTelemetry, reports of candidates, logs              core redis
 gateway/      reverse proxy: routes, proxy, upstream                                       core validation rules http
 config/       fluxgate.yaml and environment variables to typed settings                    core validation redis stores rules http gateway
 gate/         createFluxGate and createLimiter: rules, store, waiting and events           core validation redis stores rules handlers telemetry config
-middleware/   one entry per framework                                                      core validation stores rules handlers http gate
+middleware/   one entry per framework, limits of routes and requests                       core validation stores rules handlers http gate
 compat/       drop-in replacements for other limiters                                      core redis middleware
 simulate/     simulated traffic and its decisions over time                                core algorithms
 server/       REST API, events, health, console                                            core validation rules http telemetry
 program/      composition of a running process: server, gateway, workers, doctor, demo     core validation redis rules http envoy telemetry gateway config gate server
-*.ts          entries of the package: index, redis, mongo, lock, bulk, search-index        everything above
+*.ts          entries: index, edge, redis, mongo, lock, bulk, search-index, prometheus     everything above
 cli/          the fluxgate command                                                         core validation redis rules envoy gateway config gate simulate server program
 testing/      published contract suites, manual clock, reference models                    core algorithms stores/memory
 `.trim()

@@ -73,11 +73,11 @@ const maxTimerMs = 2 ** 31 - 1
 /** Uses `schedule` of the clock, or else `setTimeout`, repeatedly for waits longer than its limit of 24.8 days. */
 export function schedule(clock: Clock, ms: number, wake: () => void): () => void {
   if (clock.schedule) return clock.schedule(ms, wake)
-  let timer: ReturnType<typeof setTimeout>
-  const arm = (left: number): void => {
-    const slice = Math.min(left, maxTimerMs)
-    timer = setTimeout(() => (left > slice ? arm(left - slice) : wake()), Math.ceil(slice))
-  }
-  arm(ms)
-  return () => clearTimeout(timer)
+  const slice = Math.min(ms, maxTimerMs)
+  let cancel = (): void => clearTimeout(timer)
+  const timer = setTimeout(() => {
+    if (ms > slice) cancel = schedule(clock, ms - slice, wake)
+    else wake()
+  }, Math.ceil(slice))
+  return () => cancel()
 }

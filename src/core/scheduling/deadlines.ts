@@ -70,16 +70,6 @@ export class Deadlines {
     return true
   }
 
-  #onTimer(): void {
-    this.#isArmed = false
-    this.#loopTime = this.#loopNow()
-    this.#readAt = this.#now()
-    if (this.#first === undefined) return
-    const now = this.#loopTime
-    if (this.#first.expiresAt <= now) nextTurn(() => this.#expire(now))
-    this.#arm()
-  }
-
   #expire(now: number): void {
     while (this.#first !== undefined && this.#first.expiresAt <= now) {
       const { onExpire } = this.#first
@@ -92,7 +82,15 @@ export class Deadlines {
   #arm(): void {
     const left = Math.max((this.#first as Deadline).expiresAt - this.#loopTime, ticksPerMs)
     this.#isArmed = true
-    schedule(this.#clock, Math.min(left, this.#sliceTicks) / ticksPerMs, () => this.#onTimer())
+    schedule(this.#clock, Math.min(left, this.#sliceTicks) / ticksPerMs, () => {
+      this.#isArmed = false
+      this.#loopTime = this.#loopNow()
+      this.#readAt = this.#now()
+      if (this.#first === undefined) return
+      const now = this.#loopTime
+      if (this.#first.expiresAt <= now) nextTurn(() => this.#expire(now))
+      this.#arm()
+    })
   }
 
   #loopNow(): number {

@@ -4,7 +4,6 @@ import { TurnBatches } from './turn-batches.js'
 function recorder(maxWeight = 4) {
   const sent: [number, number[]][] = []
   const batches = new TurnBatches<number>({
-    weightOf: (item) => item,
     maxWeight,
     send: (route, items) => sent.push([route, [...items]]),
   })
@@ -16,9 +15,9 @@ const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(reso
 describe('TurnBatches', () => {
   it('sends all items of a turn together at its end', async () => {
     const { sent, batches } = recorder()
-    batches.add(0, 1)
+    batches.add(0, 1, 1)
     await Promise.resolve()
-    batches.add(0, 2)
+    batches.add(0, 2, 2)
     expect(sent).toEqual([])
     await nextTurn()
     expect(sent).toEqual([[0, [1, 2]]])
@@ -28,9 +27,9 @@ describe('TurnBatches', () => {
 
   it('starts a new batch in each turn', async () => {
     const { sent, batches } = recorder()
-    batches.add(0, 1)
+    batches.add(0, 1, 1)
     await nextTurn()
-    batches.add(0, 2)
+    batches.add(0, 2, 2)
     await nextTurn()
     expect(sent).toEqual([
       [0, [1]],
@@ -47,7 +46,7 @@ describe('TurnBatches', () => {
       [9, 4],
       [7, 5],
     ] as const)
-      batches.add(route, item)
+      batches.add(route, item, item)
     await nextTurn()
     expect(sent).toEqual([
       [7, [1, 3, 5]],
@@ -57,14 +56,14 @@ describe('TurnBatches', () => {
 
   it('fills batches up to the maximum weight', async () => {
     const { sent, batches } = recorder(4)
-    for (const item of [1, 1, 2, 1, 3, 2]) batches.add(0, item)
+    for (const item of [1, 1, 2, 1, 3, 2]) batches.add(0, item, item)
     await nextTurn()
     expect(sent.map(([, items]) => items)).toEqual([[1, 1, 2], [1, 3], [2]])
   })
 
   it('sends an item that exceeds the maximum weight in a batch of its own', async () => {
     const { sent, batches } = recorder(4)
-    for (const item of [9, 1, 9, 4, 5]) batches.add(0, item)
+    for (const item of [9, 1, 9, 4, 5]) batches.add(0, item, item)
     await nextTurn()
     expect(sent.map(([, items]) => items)).toEqual([[9], [1], [9], [4], [5]])
   })
@@ -72,14 +71,13 @@ describe('TurnBatches', () => {
   it('sends items that are added during a flush in the next turn', async () => {
     const sent: number[][] = []
     const batches: TurnBatches<number> = new TurnBatches<number>({
-      weightOf: () => 1,
       maxWeight: 10,
       send(route, items) {
         sent.push([...items])
-        if (sent.length === 1) batches.add(route, 2)
+        if (sent.length === 1) batches.add(route, 2, 2)
       },
     })
-    batches.add(0, 1)
+    batches.add(0, 1, 1)
     await nextTurn()
     expect(sent).toEqual([[1]])
     await nextTurn()

@@ -1,7 +1,6 @@
 import { nextTurn } from './next-turn.js'
 
 export interface BatchOptions<Item> {
-  readonly weightOf: (item: Item) => number
   readonly maxWeight: number
   readonly send: (route: number, items: readonly Item[]) => void
 }
@@ -24,11 +23,10 @@ export class TurnBatches<Item> {
     this.#options = options
   }
 
-  add(route: number, item: Item): void {
-    const { weightOf, maxWeight, send } = this.#options
+  add(route: number, item: Item, weight: number): void {
+    const { maxWeight, send } = this.#options
     // Flushes after all I/O of this turn has been processed.
     if (this.#pending.size === 0) nextTurn(() => this.#flush())
-    const weight = weightOf(item)
     const batch = this.#pending.get(route)
     if (batch !== undefined && batch.weight + weight <= maxWeight) {
       batch.items.push(item)

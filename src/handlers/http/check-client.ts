@@ -46,7 +46,6 @@ export class CheckClient {
     this.#breaker = breaker
     this.#onStateChange = onStateChange
     this.#batches = new TurnBatches({
-      weightOf: ({ text }) => Math.max(Buffer.byteLength(text) + 1, maxBytes / maxBatch),
       maxWeight: maxBytes,
       send: (_, items) => void this.#send(items),
     })
@@ -55,7 +54,8 @@ export class CheckClient {
   /** Rejects if the server does not return a decision, for whatever reason. */
   check(text: string): Promise<Decision> {
     if (this.#breaker.state === 'OPEN') return Promise.reject(this.#breakerOpen())
-    return new Promise((resolve, reject) => this.#batches.add(0, { text, resolve, reject }))
+    const weight = Math.max(Buffer.byteLength(text) + 1, maxBytes / maxBatch)
+    return new Promise((resolve, reject) => this.#batches.add(0, { text, resolve, reject }, weight))
   }
 
   refund(text: string): Promise<void> {

@@ -116,7 +116,6 @@ export class RedisBuckets implements LeasingStore {
   readonly #overrideCaches: OverrideCaches
   readonly #names: Names
   readonly #batches = new TurnBatches<Job>({
-    weightOf: ({ weight }) => weight,
     maxWeight,
     send: (route, jobs) => void this.#send(route, jobs),
   })
@@ -254,14 +253,14 @@ export class RedisBuckets implements LeasingStore {
     return new Promise((resolve, reject) => {
       const job: Job = { operation, weight, hasOverrides, attempt, resolve, reject }
       if (hasOverrides && !this.overrides.isLoaded) this.#addAfterLoading(route, job)
-      else this.#batches.add(route, job)
+      else this.#batches.add(route, job, weight)
     })
   }
 
   /** Loads the overrides that all processes keep. Only the first decision with overrides waits for it. */
   #addAfterLoading(route: number, job: Job): void {
     this.overrides.load().then(
-      () => this.#batches.add(route, job),
+      () => this.#batches.add(route, job, job.weight),
       (error: unknown) => {
         this.#ended(1)
         job.reject(wrapRedisError(error, 'decide'))

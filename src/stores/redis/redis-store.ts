@@ -114,7 +114,7 @@ export function redisStore(where: string | RedisOptions | object, options: Redis
       return isConnecting || isClosed ? afterConnecting(() => store.charge(charges, peek)) : store.charge(charges, peek)
     },
     // Permits are held only while the store is connected or was, and until it is closed.
-    chargeLocally: (charges) => store.chargeLocally?.(charges),
+    ...(store.chargeLocally && { chargeLocally: store.chargeLocally }),
     variants: {
       charge: (charge, variant) => afterConnecting(() => (store.variants as ChargeVariants).charge(charge, variant)),
     },
