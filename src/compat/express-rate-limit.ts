@@ -1,4 +1,5 @@
 /** Entry `fluxgate-js/compat/express-rate-limit`: `rateLimit` with the options of express-rate-limit 8. */
+export { DAY, HOUR, MINUTE, SECOND } from './express-rate-limit/durations.js'
 export { ipKeyGenerator } from './express-rate-limit/ip-key.js'
 export { type RateLimitRequestHandler, rateLimit, rateLimit as default } from './express-rate-limit/middleware.js'
 export type {

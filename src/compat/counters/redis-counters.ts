@@ -5,7 +5,7 @@ import type { RedisConnection } from '../../redis/client/connection.js'
 import { type LuaSource, Script } from '../../redis/client/script.js'
 import type { Block, HitCounters, Hits } from './hit-counters.js'
 
-const lua = (source: string): LuaSource => ({ source, sha: createHash('sha1').update(source).digest('hex') })
+export const lua = (source: string): LuaSource => ({ source, sha: createHash('sha1').update(source).digest('hex') })
 
 /**
  * KEYS: counter. ARGV: hits, window in milliseconds or 0; optional: limit, window of hits above it, and FIRST, EACH
@@ -45,9 +45,14 @@ export class RedisCounters implements HitCounters {
     this.#connection = connectRedis(where, undefined)
   }
 
+  /** Runs a script that counts in place of `add`. It returns the hits and the time to live, as `add` does. */
+  async run(script: Script, key: string, args: readonly string[]): Promise<Hits> {
+    return hitsIn(await script.run(this.#connection, 0, [this.#prefix + key], args))
+  }
+
   async add(key: string, hits: number, windowMs: number, block?: Block): Promise<Hits> {
     const args = [hits, windowMs, ...(block === undefined ? [] : [block.limit, block.ms, block.on])].map(String)
-    return hitsIn(await this.#add.run(this.#connection, 0, [this.#prefix + key], args))
+    return this.run(this.#add, key, args)
   }
 
   async set(key: string, hits: number, windowMs: number): Promise<void> {

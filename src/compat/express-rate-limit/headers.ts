@@ -46,7 +46,12 @@ export function setDraftHeaders(
 const partitionKey = (key: string): string =>
   Buffer.from(createHash('sha256').update(key).digest('hex').slice(0, 12)).toString('base64')
 
-/** Sets `Retry-After`. */
-export function setRetryAfter(response: LimitedResponse, { resetTime }: RateLimitInfo, windowMs: number): void {
-  if (!response.headersSent) response.setHeader('Retry-After', String(resetSeconds(windowMs, resetTime)))
+/** Sets `Retry-After`, to `seconds` if given. */
+export function setRetryAfter(
+  response: LimitedResponse,
+  { resetTime }: RateLimitInfo,
+  windowMs: number,
+  seconds: number = resetSeconds(windowMs, resetTime),
+): void {
+  if (!response.headersSent) response.setHeader('Retry-After', String(seconds))
 }

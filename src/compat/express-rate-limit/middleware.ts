@@ -58,6 +58,7 @@ export function rateLimit(passed: Partial<Options> = {}): RateLimitRequestHandle
       'An invalid store was passed: increment, decrement and resetKey, and init and resetAll if present, must be functions.',
     )
   checks.unsharedStore(store)
+  checks.creation()
   initialize(config)
   const middleware = async (request: any, response: any, next: Next): Promise<void> => {
     try {
@@ -84,6 +85,7 @@ function configuration(given: Partial<Options>, logger: Options['logger'], check
     statusCode: 429,
     legacyHeaders: given.headers ?? true,
     identifier: (request) => `${request[config.requestPropertyName].limit}-in-${windowText(config.windowMs)}`,
+    retryAfter: undefined,
     requestPropertyName: 'rateLimit',
     skipFailedRequests: false,
     skipSuccessfulRequests: false,
@@ -162,6 +164,7 @@ async function limit(
   checks.hits(totalHits)
   checks.counted(request, store, key)
   const max = typeof config.limit === 'function' ? await config.limit(request, response) : config.limit
+  checks.limit(max)
   const info: RateLimitInfo = { limit: max, used: totalHits, remaining: Math.max(max - totalHits, 0), resetTime, key }
   // The name of `used` in versions before 7, hidden from iteration.
   Object.defineProperty(info, 'current', { value: totalHits })
@@ -195,7 +198,11 @@ async function limit(
     next()
     return
   }
-  if (config.legacyHeaders || config.standardHeaders) setRetryAfter(response, info, windowMs)
+  if (config.legacyHeaders || config.standardHeaders) {
+    const { retryAfter } = config
+    const seconds = typeof retryAfter === 'function' ? await retryAfter(request, response) : retryAfter
+    setRetryAfter(response, info, windowMs, seconds)
+  }
   await config.handler(request, response, next, config as Options)
 }
 
@@ -209,6 +216,7 @@ async function setHeaders(
   const { standardHeaders, identifier, windowMs } = config
   if (config.legacyHeaders) setLegacyHeaders(response, info)
   if (standardHeaders === false || !checks.isDraft(standardHeaders)) return
+  if (standardHeaders !== 'draft-6') checks.resetTime(info.resetTime)
   const name =
     standardHeaders !== 'draft-8'
       ? ''

@@ -1,3 +1,4 @@
+import { canonicalIp } from '../../core/keys/ip-address.js'
 import type { LimitedRequest, Options, Store } from './options.js'
 
 const names = [
@@ -8,6 +9,7 @@ const names = [
   'legacyHeaders',
   'standardHeaders',
   'identifier',
+  'retryAfter',
   'requestPropertyName',
   'skipFailedRequests',
   'skipSuccessfulRequests',
@@ -23,6 +25,8 @@ const names = [
   'passOnStoreError',
   'logger',
 ]
+/** Options of express-slow-down, which passes them on. */
+const ignoredNames = ['delayAfter', 'delayMs', 'maxDelayMs']
 const drafts = ['draft-6', 'draft-7', 'draft-8']
 
 /** The codes of express-rate-limit, which applications may search for in their logs, by the name of the check. */
@@ -34,6 +38,10 @@ const codes = {
   keyGeneratorIpFallback: 'ERR_ERL_KEY_GEN_IPV6',
   unsharedStore: 'ERR_ERL_STORE_REUSE',
   ip: 'ERR_ERL_UNDEFINED_IP_ADDRESS',
+  limit: 'WRN_ERL_MAX_ZERO',
+  creationStack: 'ERR_ERL_CREATED_IN_REQUEST_HANDLER',
+  validationsConfig: 'ERR_ERL_UNKNOWN_VALIDATION',
+  headersResetTime: 'ERR_ERL_HEADERS_NO_RESET',
   trustProxy: 'ERR_ERL_PERMISSIVE_TRUST_PROXY',
   xForwardedForHeader: 'ERR_ERL_UNEXPECTED_X_FORWARDED_FOR',
   forwardedHeader: 'ERR_ERL_FORWARDED_HEADER',
@@ -64,7 +72,9 @@ export class Misconfigurations {
 
   options(options: Partial<Options>): void {
     const { ipv6Subnet, keyGenerator, windowMs, store } = options
-    const unknown = Object.keys(options).filter((name) => !names.includes(name))
+    const checks = Object.keys(this.#enabled).filter((name) => name !== 'default' && !Object.hasOwn(codes, name))
+    this.#check('validationsConfig', checks.length > 0, `validate has the unknown check ${checks.join(', ')}.`)
+    const unknown = Object.keys(options).filter((name) => !names.includes(name) && !ignoredNames.includes(name))
     this.#check('knownOptions', unknown.length > 0, `Unknown option ${unknown.join(', ')}. Known: ${names.join(', ')}.`)
     this.#check(
       'windowMs',
@@ -89,6 +99,15 @@ export class Misconfigurations {
     )
   }
 
+  /** Express 4 and 5 call handlers from these methods of a layer. */
+  creation(): void {
+    this.#check(
+      'creationStack',
+      /Layer\.handle(?:Request| \[as handle_request\])/.test(new Error().stack ?? ''),
+      'The limit was created while a request was handled, so it counts this request only. Create it once, at startup.',
+    )
+  }
+
   unsharedStore(store: Store): void {
     this.#check('unsharedStore', usedStores.has(store), 'Two limits share a store. Create a store for each limit.')
     usedStores.add(store)
@@ -97,6 +116,12 @@ export class Misconfigurations {
   request({ ip, headers, app, socket }: LimitedRequest): void {
     const trust = app?.get('trust proxy')
     this.#check('ip', ip === undefined, 'request.ip is undefined. Set keyGenerator.')
+    this.#check(
+      'ip',
+      ip !== undefined && canonicalIp(ip) === undefined,
+      `request.ip is not an IP address; received ${JSON.stringify(ip)}. Set keyGenerator.`,
+      'ERR_ERL_INVALID_IP_ADDRESS',
+    )
     this.#check(
       'trustProxy',
       trust === true,
@@ -132,6 +157,18 @@ export class Misconfigurations {
     countedKeys.set(request, stores.set(place, keys.add(whole)))
   }
 
+  limit(limit: number): void {
+    this.#check('limit', limit === 0, 'limit is 0, which rejects all requests. Use skip to turn the limit off.')
+  }
+
+  resetTime(resetTime: Date | undefined): void {
+    this.#check(
+      'headersResetTime',
+      resetTime === undefined,
+      'The store returned no resetTime, so the headers contain the length of the window instead.',
+    )
+  }
+
   isDraft(version: string): boolean {
     const isKnown = drafts.includes(version)
     this.#check(
@@ -142,9 +179,11 @@ export class Misconfigurations {
     return isKnown
   }
 
-  #check(name: keyof typeof codes, isWrong: boolean, message: string): void {
+  #check(name: keyof typeof codes, isWrong: boolean, message: string, code: string = codes[name]): void {
     if (!isWrong || !(this.#enabled[name] ?? this.#enabled.default) || this.#checked.has(name)) return
     this.#checked.add(name)
-    this.#logger.error(Object.assign(new Error(`rateLimit (${name}): ${message}`), { code: codes[name] }))
+    const error = Object.assign(new Error(`rateLimit (${name}): ${message}`), { code })
+    if (code.startsWith('WRN_')) this.#logger.warn(error)
+    else this.#logger.error(error)
   }
 }

@@ -103,6 +103,8 @@ export interface Options {
   standardHeaders: boolean | DraftHeadersVersion
   /** The name of the limit in the headers of draft 8. */
   identifier: string | ValueDeterminingMiddleware<string>
+  /** The value of `Retry-After` in seconds. Default: until the window ends. */
+  retryAfter: number | ValueDeterminingMiddleware<number> | undefined
   /** The property of the request that contains the state of its limit. Default `rateLimit`. */
   requestPropertyName: string
   /** Does not count requests with a failed response. */

@@ -98,6 +98,11 @@ export abstract class RateLimiterAbstract implements CompatibleLimiter {
     this.#blockDuration = value ?? 0
   }
 
+  /** A key is blocked when it consumes more than this. */
+  protected get unblockedPoints(): number {
+    return this.#points
+  }
+
   /** The block duration in milliseconds. */
   get msBlockDuration(): number {
     return this.#blockDuration * 1000
@@ -140,11 +145,14 @@ export abstract class RateLimiterAbstract implements CompatibleLimiter {
   async consume(key: string | number, points = 1, options: ActionOptions = {}): Promise<RateLimiterRes> {
     // Only the action that exceeds the points first blocks the key, so that later ones do not extend the block.
     const block =
-      this.#blockDuration > 0 ? ({ limit: this.#points, ms: this.msBlockDuration, on: 'FIRST' } as const) : undefined
+      this.#blockDuration > 0
+        ? ({ limit: this.unblockedPoints, ms: this.msBlockDuration, on: 'FIRST' } as const)
+        : undefined
     const hits = await this.counters.add(this.getKey(key), points, this.#durationMs(options), block)
     const result = this.result(hits, points)
     if (result.consumedPoints > this.#points) throw result
-    if (this.#execEvenly && result.msBeforeNext > 0 && !result.isFirstInDuration) await this.#delay(result)
+    if (this.#execEvenly && this.#points > 0 && result.msBeforeNext > 0 && !result.isFirstInDuration)
+      await this.#delay(result)
     return result
   }
 
@@ -186,7 +194,7 @@ export abstract class RateLimiterAbstract implements CompatibleLimiter {
 
   /** Blocks a key for some seconds; 0 means until `delete`. */
   block(key: string | number, secDuration: number, options?: ActionOptions): Promise<RateLimiterRes> {
-    return this.set(key, this.#points + 1, secDuration, options)
+    return this.set(key, this.unblockedPoints + 1, secDuration, options)
   }
 
   /** Removes the state of a key. Resolves with false if it had none. */

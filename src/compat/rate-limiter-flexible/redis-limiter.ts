@@ -1,4 +1,3 @@
-import { FluxGateError } from '../../core/errors.js'
 import type { HitCounters } from '../counters/hit-counters.js'
 import { RedisCounters } from '../counters/redis-counters.js'
 import { BlockedKeys } from './blocked-keys.js'
@@ -10,6 +9,7 @@ import {
   type RateLimiterOptions,
 } from './limiter-base.js'
 import { RateLimiterRes } from './result.js'
+import { scriptedCounters } from './scripted-counters.js'
 
 /** Options of `RateLimiterRedis`. */
 export interface RateLimiterRedisOptions extends RateLimiterOptions {
@@ -21,6 +21,10 @@ export interface RateLimiterRedisOptions extends RateLimiterOptions {
   inMemoryBlockDuration?: number | undefined
   /** Decides while Redis fails. */
   insuranceLimiter?: CompatibleLimiter | undefined
+  /** `blockDuration` starts when a key has consumed this many points. Default: when it consumes more than `points`. */
+  blockOnConsumed?: number | undefined
+  /** A script that counts in place of the one of FluxGate, as in rate-limiter-flexible. */
+  customIncrTtlLuaScript?: string | undefined
   /** Fails at once if the client is not connected, instead of waiting for the connection. */
   rejectIfRedisNotReady?: boolean | undefined
   /** The client is detected by its methods, so these have no effect. */
@@ -38,28 +42,34 @@ export class RateLimiterRedis extends RateLimiterAbstract {
   #blockOnConsumed = 0
   #blockSeconds = 0
   #insurance: CompatibleLimiter | undefined
+  readonly #script: string | undefined
+  #blockInStoreOn = 0
 
   constructor(options: RateLimiterRedisOptions) {
     super(options)
-    if ('customIncrTtlLuaScript' in options)
-      throw new FluxGateError(
-        'FLUXGATE_CONFIG_INVALID',
-        'customIncrTtlLuaScript is not supported: the script of FluxGate decides. Remove the option.',
-      )
-    const { storeClient } = options
+    const { storeClient, customIncrTtlLuaScript: script } = options
+    if (script !== undefined && typeof script !== 'string')
+      throw new Error(`customIncrTtlLuaScript must be the text of a script; received ${typeof script}.`)
+    this.#script = script || undefined
     if (storeClient === undefined) throw new Error('storeClient is missing. Pass an ioredis or node-redis client.')
     this.#client = storeClient
     this.#rejectIfNotReady = options.rejectIfRedisNotReady ?? false
     this.inMemoryBlockOnConsumed = options.inMemoryBlockOnConsumed
     this.inMemoryBlockDuration = options.inMemoryBlockDuration
+    this.blockOnConsumed = options.blockOnConsumed
     this.insuranceLimiter = options.insuranceLimiter
     // A client that is not connected may be incomplete, and is not used before it is ready.
     if (this.#isUsable()) void this.counters
   }
 
   protected get counters(): HitCounters {
-    this.#counters ??= new RedisCounters(this.#client as object | string, '')
+    this.#counters ??= this.#openCounters()
     return this.#counters
+  }
+
+  #openCounters(): HitCounters {
+    const counters = new RedisCounters(this.#client as object | string, '')
+    return this.#script === undefined ? counters : scriptedCounters(counters, this.#script, this)
   }
 
   #isUsable(): boolean {
@@ -91,6 +101,21 @@ export class RateLimiterRedis extends RateLimiterAbstract {
     if (seconds > 0 && this.#blockOnConsumed === 0)
       throw new Error('inMemoryBlockDuration requires inMemoryBlockOnConsumed. Set both.')
     this.#blockSeconds = seconds
+  }
+
+  /** `blockDuration` starts when a key has consumed this many points. 0: when it consumes more than `points`. */
+  get blockOnConsumed(): number {
+    return this.#blockInStoreOn
+  }
+  set blockOnConsumed(value: number | undefined) {
+    const consumed = Math.trunc(Number(value ?? 0)) || 0
+    if (consumed > 0 && this.points > consumed)
+      throw new Error(`blockOnConsumed must be at least points, which is ${this.points}; received ${consumed}.`)
+    this.#blockInStoreOn = consumed
+  }
+
+  protected override get unblockedPoints(): number {
+    return this.#blockInStoreOn > 0 ? Math.max(this.#blockInStoreOn - 1, this.points) : this.points
   }
 
   /** `inMemoryBlockDuration` in milliseconds. */
@@ -181,7 +206,7 @@ export class RateLimiterRedis extends RateLimiterAbstract {
 
   override block(key: string | number, secDuration: number, options?: ActionOptions): Promise<RateLimiterRes> {
     return this.#insured(
-      () => super.set(key, this.points + 1, secDuration, options),
+      () => super.set(key, this.unblockedPoints + 1, secDuration, options),
       (limiter) => limiter.block(key, secDuration, options),
     )
   }

@@ -2,14 +2,21 @@
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import express from 'express'
-import originalRateLimit from 'express-rate-limit'
+import originalRateLimit, * as original from 'express-rate-limit'
 import Fastify from 'fastify'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import * as replacement from '../../../src/compat/express-rate-limit.js'
 import { FluxGateStore, rateLimit } from '../../../src/compat/express-rate-limit.js'
 import fastifyRateLimit from '../../../src/compat/fastify-rate-limit.js'
 import { FluxGateThrottlerStorage } from '../../../src/compat/nestjs-throttler.js'
-import { RateLimiterMemory, RateLimiterRedis, RateLimiterRes } from '../../../src/compat/rate-limiter-flexible.js'
+import {
+  RateLimiterMemory,
+  RateLimiterQueue,
+  RateLimiterQueueError,
+  RateLimiterRedis,
+  RateLimiterRes,
+} from '../../../src/compat/rate-limiter-flexible.js'
 import { type RedisServer, startRedis } from '../../servers/redis-server.js'
 
 let redis: RedisServer
@@ -96,6 +103,64 @@ describe('compat/express-rate-limit', () => {
     expect(statuses).toEqual([200, 200, 200, 429])
   })
 
+  it('exports the functions, classes and constants of the original', () => {
+    const { DAY, HOUR, MINUTE, SECOND } = original
+    expect(replacement).toMatchObject({ DAY, HOUR, MINUTE, SECOND })
+    expect(Object.keys(replacement)).toEqual(expect.arrayContaining(Object.keys(original)))
+  })
+
+  it('sends the Retry-After of the option, as the original does', async () => {
+    const seen = []
+    for (const create of [rateLimit, originalRateLimit])
+      for (const retryAfter of [7, async () => 8]) {
+        const url = await listen(express().use(create({ limit: 0, retryAfter, validate: false })))
+        seen.push((await fetch(url)).headers.get('retry-after'))
+      }
+    expect(seen).toEqual(['7', '8', '7', '8'])
+  })
+
+  const noResetTime = {
+    increment: async () => ({ totalHits: 1, resetTime: undefined }),
+    decrement: async () => {},
+    resetKey: async () => {},
+  }
+
+  it.each<[string, Partial<original.Options>, string[]]>([
+    ['a limit of 0', { limit: 0 }, ['warn WRN_ERL_MAX_ZERO']],
+    ['an unknown check', { validate: { foo: true } as never }, ['error ERR_ERL_UNKNOWN_VALIDATION']],
+    [
+      'a store without reset times',
+      { store: noResetTime, standardHeaders: 'draft-7' },
+      ['error ERR_ERL_HEADERS_NO_RESET'],
+    ],
+    ['options of express-slow-down', { delayAfter: 1 } as never, []],
+    ['a limit that is correct', { limit: 1 }, []],
+  ])('reports %s with the code of the original', async (_, options, codes) => {
+    for (const create of [rateLimit, originalRateLimit]) {
+      const reported: string[] = []
+      const note = (level: string) => (error: unknown) =>
+        void reported.push(`${level} ${(error as { code: string }).code}`)
+      const app = express().use(create({ ...options, logger: { error: note('error'), warn: note('warn') } } as never))
+      await fetch(await listen(app))
+      expect(reported).toEqual(codes)
+    }
+  })
+
+  it.each([
+    ['is created for each request', '192.0.2.1', 'ERR_ERL_CREATED_IN_REQUEST_HANDLER'],
+    ['has a request without an IP address', 'unknown', 'ERR_ERL_INVALID_IP_ADDRESS'],
+  ])('reports that a limit %s with the code of the original', async (_, ip, code) => {
+    for (const create of [rateLimit, originalRateLimit]) {
+      const reported: unknown[] = []
+      const options = { logger: { error: (error: unknown) => void reported.push(error), warn: () => {} } }
+      const kept = create(options)
+      const app = express().set('trust proxy', 1)
+      app.use((request, response, next) => (ip === 'unknown' ? kept : create(options))(request, response, next))
+      await fetch(await listen(app), { headers: { 'x-forwarded-for': ip } })
+      expect(reported).toEqual([expect.objectContaining({ code })])
+    }
+  })
+
   it('reports an unknown option instead of ignoring it', () => {
     const reported: unknown[] = []
     const logger = { error: (error: unknown) => void reported.push(error), warn: () => {} }
@@ -153,6 +218,90 @@ describe('compat/rate-limiter-flexible', () => {
       expect((await limiter.get('ann'))?.msBeforeNext).toBeGreaterThan(90_000)
     },
   )
+})
+
+describe('options of compat/rate-limiter-flexible', () => {
+  const script = `local hits = redis.call('incrby', KEYS[1], ARGV[1])
+if hits == tonumber(ARGV[1]) then redis.call('expire', KEYS[1], ARGV[2] * ARGV[3]) end
+return { hits, redis.call('pttl', KEYS[1]) }`
+
+  /** The results of actions under the original and under the replacement. */
+  async function bothResults(options: object, actions: number) {
+    const client = new Redis(uri)
+    onTestFinished(() => client.disconnect())
+    const { RateLimiterRedis: Original } = await import('rate-limiter-flexible')
+    const all = []
+    for (const [index, Limiter] of [Original, RateLimiterRedis].entries()) {
+      const keyPrefix = `options:${index}:${JSON.stringify(options)}`
+      const limiter = new Limiter({ points: 2, duration: 30, ...options, storeClient: client, keyPrefix } as never)
+      const results = []
+      for (let i = 0; i < actions; i++) {
+        const [outcome] = await Promise.allSettled([limiter.consume('ann')])
+        const { consumedPoints, remainingPoints, msBeforeNext } = (
+          outcome.status === 'fulfilled' ? outcome.value : outcome.reason
+        ) as RateLimiterRes
+        results.push([outcome.status, consumedPoints, remainingPoints, Math.ceil(msBeforeNext / 10_000)])
+      }
+      await limiter.block('bob', 5)
+      results.push((await limiter.get('bob'))?.consumedPoints)
+      all.push(results)
+    }
+    return all as [unknown[], unknown[]]
+  }
+
+  it('counts with customIncrTtlLuaScript, and blocks with blockDuration', async () => {
+    const [expected, found] = await bothResults({ customIncrTtlLuaScript: script, blockDuration: 100 }, 4)
+    expect(found).toEqual(expected)
+    expect(found).toEqual([
+      ['fulfilled', 1, 1, 6],
+      ['fulfilled', 2, 0, 6],
+      ['rejected', 3, 0, 10],
+      ['rejected', 4, 0, 10],
+      3,
+    ])
+  })
+
+  it('blocks at blockOnConsumed', async () => {
+    const [expected, found] = await bothResults({ blockOnConsumed: 4, blockDuration: 100 }, 5)
+    expect(found).toEqual(expected)
+    expect(found).toEqual([
+      ['fulfilled', 1, 1, 3],
+      ['fulfilled', 2, 0, 3],
+      ['rejected', 3, 0, 3],
+      ['rejected', 4, 0, 10],
+      ['rejected', 5, 0, 10],
+      4,
+    ])
+    const options = { points: 5, duration: 1, storeClient: uri }
+    expect(() => new RateLimiterRedis({ ...options, blockOnConsumed: 4 })).toThrow(
+      'blockOnConsumed must be at least points, which is 5; received 4.',
+    )
+    expect(() => new RateLimiterRedis({ ...options, customIncrTtlLuaScript: 7 as never })).toThrow(
+      'customIncrTtlLuaScript must be the text of a script; received number.',
+    )
+  })
+
+  it('rejects queued requests that have expired', async () => {
+    const queue = new RateLimiterQueue(new RateLimiterMemory({ points: 1, duration: 1 }))
+    await queue.removeTokens(1)
+    const past = Math.floor(Date.now() / 1000)
+    const waiting = [
+      queue.removeTokens(1, undefined, past),
+      queue.removeTokens(1),
+      queue.removeTokens(1, undefined, past),
+    ]
+    const outcomes = await Promise.allSettled(waiting)
+    expect(outcomes.map(({ status }) => status)).toEqual(['rejected', 'fulfilled', 'rejected'])
+    expect((outcomes[0] as PromiseRejectedResult).reason).toBeInstanceOf(RateLimiterQueueError)
+  })
+
+  it('reports all points as remaining if the store fails', async () => {
+    const fail = async () => {
+      throw new Error('down')
+    }
+    const queue = new RateLimiterQueue({ points: 7, consume: fail, get: fail })
+    expect(await queue.getTokensRemaining()).toBe(7)
+  })
 })
 
 describe('compat/nestjs-throttler', () => {
