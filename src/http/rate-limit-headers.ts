@@ -92,11 +92,7 @@ export class RateLimitHeaders {
     const policy: Policy = {
       label,
       bands,
-      // Clients must not notice shadow bands.
-      policies: bands
-        .filter(({ shadow }) => !shadow)
-        .map(this.#dialects.draft === 'standard' ? namedPolicy : unnamedPolicy)
-        .join(', '),
+      policies: this.#policiesOf(bands),
       prefix: `${quoted(policyName(ruleId, label))};r=`,
       limit: String(limit),
     }
@@ -107,6 +103,13 @@ export class RateLimitHeaders {
     const known = this.#policies.get(ruleId) ?? []
     this.#policies.set(ruleId, [policy, ...known.slice(0, maxPoliciesPerRule - 1)])
     return policy
+  }
+
+  /** Clients must not notice shadow bands. One decision may charge several buckets of the same band. */
+  #policiesOf(bands: readonly BandDecision[]): string {
+    const enforced = bands.filter(({ shadow }) => !shadow)
+    if (this.#dialects.draft !== 'standard') return enforced.map(unnamedPolicy).join(', ')
+    return [...new Set(enforced.map(namedPolicy))].join(', ')
   }
 }
 

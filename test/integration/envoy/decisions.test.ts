@@ -91,6 +91,12 @@ it('sends the headers of the gateway', async () => {
   expect(await headersOf()).toMatchObject({ RateLimit: '"tenants.minute";r=0;t=50', 'Retry-After': '50' })
 })
 
+it('names a limit once in the headers if several descriptors count under it', async () => {
+  const { ask } = await rateLimitServer(rules)
+  const { response_headers_to_add: headers } = await ask('edge', [tenant('acme'), tenant('other')])
+  expect(headers[0]).toEqual({ key: 'RateLimit-Policy', value: '"tenants.minute";q=3;w=60', raw_value: Buffer.of() })
+})
+
 it('decides all descriptors of a call together', async () => {
   const { ask } = await rateLimitServer(rules)
   const both = [tenant('acme'), descriptor('remote_address', '203.0.113.7')]
