@@ -1,6 +1,7 @@
 import type { PastRejections } from '../../../server/routes/explain/past-rejections.js'
 import { formatDuration } from '../../output/format-duration.js'
 import type { Paint } from '../../output/output.js'
+import { usage } from './report.js'
 
 /** The limits that a RateLimit header names, and the rejections that match. */
 export function rejectionLines({ policies, rejections }: PastRejections, paint: Paint): string[] {
@@ -11,7 +12,7 @@ export function rejectionLines({ policies, rejections }: PastRejections, paint: 
   for (const one of rejections) {
     const { at, ruleId, band, limit, remaining, retryAfterMs, reason, method, path, key, traceId } = one
     const rule = [ruleId, band].filter((part) => part !== null).join(' · ')
-    const used = limit < 0 ? reason : `${limit - Math.max(0, remaining)} of ${limit} used`
+    const used = limit < 0 ? reason : usage(reason, limit, remaining)
     const retry = retryAfterMs === null ? 'never succeeds' : `retry in ${formatDuration(retryAfterMs)}`
     const request = [method, path].filter((part) => part !== null).join(' ')
     const details = [request, key === null ? '' : `key ${key}`, traceId === null ? '' : `trace ${traceId}`]

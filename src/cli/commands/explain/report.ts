@@ -23,13 +23,17 @@ function decisionLine(decision: Decision, paint: Paint): string {
   const verdict = allowed ? paint('green', 'allowed') : paint('red', 'rejected')
   const rule = ruleId === null ? '' : ` by ${ruleId}${band === null ? '' : ` · ${band}`}`
   const parts = [
-    band === null || limit < 0 ? reason : `${limit - Math.max(0, remaining)} of ${limit} used`,
+    band === null || limit < 0 ? reason : usage(reason, limit, remaining),
     ...(delayMs > 0 ? [`after ${formatDuration(delayMs)}`] : []),
     ...(allowed ? [] : [retryAfterMs === null ? 'never succeeds' : `retry in ${formatDuration(retryAfterMs)}`]),
     ...(degraded ? ['without the shared store'] : []),
   ]
   return `${verdict}${rule}: ${parts.join(', ')}`
 }
+
+/** A banned key is rejected whatever is left in its buckets. */
+export const usage = (reason: Decision['reason'], limit: number, remaining: number): string =>
+  reason === 'BANNED' ? 'the key is banned' : `${limit - Math.max(0, remaining)} of ${limit} used`
 
 function ruleLines(rule: ExplainedRule, width: number, nowMs: number, paint: Paint): string[] {
   const { ruleId, status, failed, buckets, mode } = rule

@@ -5,6 +5,7 @@ import { adminClient, serverOption } from '../../options/server-option.js'
 import { paintFor, print, printJson } from '../../output/output.js'
 import type { ServerClient } from '../../server-client.js'
 import { type KeyCount, type StatisticsSummary, snapshotOf, type TopSnapshot, topLines } from './report.js'
+import { enterScreen, leaveScreen, screenOf } from './screen.js'
 
 interface TopOptions {
   readonly server?: string
@@ -61,12 +62,6 @@ async function ask(client: ServerClient, limit: number): Promise<TopSnapshot> {
   return snapshotOf(client.url, Date.now(), stats.body as StatisticsSummary, rejected, limit)
 }
 
-const enterScreen = '\u001b[?1049h\u001b[?25l'
-const leaveScreen = '\u001b[?25h\u001b[?1049l'
-const home = '\u001b[H'
-const clearLine = '\u001b[K'
-const clearBelow = '\u001b[J'
-
 /** Redraws the alternate screen until a signal. A failed request is shown, and the next one may succeed. */
 async function watch(client: ServerClient, first: TopSnapshot, limit: number, intervalMs: number): Promise<void> {
   const stop = new AbortController()
@@ -76,8 +71,7 @@ async function watch(client: ServerClient, first: TopSnapshot, limit: number, in
   process.stdout.write(enterScreen)
   try {
     while (!stop.signal.aborted) {
-      const shown = lines.slice(0, Math.max(1, (process.stdout.rows || 24) - 1))
-      process.stdout.write(`${home}${shown.map((line) => `${line}${clearLine}\n`).join('')}${clearBelow}`)
+      process.stdout.write(screenOf(lines, process.stdout.rows || 24))
       await sleep(intervalMs, undefined, { signal: stop.signal }).catch(() => {})
       if (stop.signal.aborted) break
       lines = await ask(client, limit).then(

@@ -1,0 +1,18 @@
+import { expect, it, onTestFinished } from 'vitest'
+import { createFluxGate } from '../../../gate/create-flux-gate.js'
+import { manualClock } from '../../../testing/manual-clock.js'
+import { plainText } from '../../output/output.js'
+import { explanationLines } from './report.js'
+
+it('says that the key is banned, with the end of the ban', async () => {
+  const clock = manualClock(1_800_000_000_000)
+  const band = { label: 'minute', capacity: 2, window: '1m' }
+  const rules = [{ id: 'login', ban: { after: 1, within: '1m', for: '5m' }, bands: [band] }]
+  const gate = await createFluxGate({ rules: { id: 'api', rules }, clock })
+  onTestFinished(() => gate.close())
+  const lines = async () => explanationLines(await gate.explain({ clientIp: '203.0.113.7' }), clock.now(), plainText)
+  await gate.check({ clientIp: '203.0.113.7' }, { permits: 2 })
+  expect((await lines())[0]).toBe('rejected by login · minute: 2 of 2 used, retry in 30s')
+  await gate.check({ clientIp: '203.0.113.7' })
+  expect((await lines())[0]).toBe('rejected by login · minute: the key is banned, retry in 5m')
+})
