@@ -59,4 +59,29 @@ describe('onRuleChange', () => {
     expect(await remainingAfterChange(undefined, true)).toEqual([50, 100])
     expect(await remainingAfterChange(undefined, false)).toEqual([10, 60])
   })
+
+  it.each(['RESET', 'KEEP', 'SCALE', undefined] as const)(
+    'keeps the slots of requests in progress under %s',
+    async (onRuleChange) => {
+      let band = { capacity: 2, maxHold: '60s' }
+      const load = async () =>
+        parseRuleSets({
+          id: 'api',
+          rules: [{ id: 'rule', algorithm: 'CONCURRENCY', bands: [band], ...(onRuleChange && { onRuleChange }) }],
+        })
+      const gate = await createFluxGate({ rules: { load, source: 'test' }, clock: manualClock(1_800_000_000_000) })
+      const free = async () => (await gate.check({}, { permits: 0 })).remaining
+      const first = await gate.acquire({})
+      await gate.acquire({})
+      band = { capacity: 1, maxHold: '90s' }
+      await gate.reload()
+      expect((await gate.check({})).allowed).toBe(false)
+      band = { capacity: 3, maxHold: '60s' }
+      await gate.reload()
+      expect(await free()).toBe(1)
+      expect(await first.release()).toBe(true)
+      expect(await free()).toBe(2)
+      await gate.close()
+    },
+  )
 })

@@ -267,7 +267,15 @@ function matchedContext(
 }
 
 /** A digest of the bands. Two rules have the same digest exactly if their buckets are interchangeable. */
-function bandsDigest({ bands }: Rule, digests: Map<string, string>): string {
+function bandsDigest(rule: Rule, digests: Map<string, string>): string {
+  const text = bandsDefinition(rule)
+  const digest = digests.get(text) ?? sha256(text, 'base64url').slice(0, 12)
+  digests.set(text, digest)
+  return digest
+}
+
+/** The parts of the bands that buckets depend on. */
+export function bandsDefinition({ bands }: Rule): string {
   const definition = bands.map(({ label, algorithm, refill, capacity, refillTokens, windowTicks, calendar }) =>
     // A change of the limit does not end requests in progress, so their holds must still be counted.
     algorithmTraits[algorithm].takesHolds
@@ -282,8 +290,5 @@ function bandsDigest({ bands }: Rule, digests: Map<string, string>): string {
           ...(calendar === undefined ? [] : [calendar.unit, calendar.timeZone, calendar.month, calendar.day]),
         ],
   )
-  const text = JSON.stringify(definition)
-  const digest = digests.get(text) ?? sha256(text, 'base64url').slice(0, 12)
-  digests.set(text, digest)
-  return digest
+  return JSON.stringify(definition)
 }

@@ -1,4 +1,4 @@
-import type { Snapshot } from '../../core/decision/snapshot.js'
+import { bandsDefinition, type Snapshot } from '../../core/decision/snapshot.js'
 import { type Rule, type RuleSet, resetsOnChange } from '../../core/rule.js'
 import { eachInSteps, manyPerStep, type Steps } from '../../core/scheduling/steps.js'
 
@@ -17,9 +17,8 @@ export class BucketGenerations {
   }
 
   /**
-   * Increments the generation of every removed rule, and of rules whose bands changed if their `onRuleChange` is
-   * RESET; `resetChanged` is its default. A rule that
-   * returns later, or whose bands change back, therefore starts with full buckets.
+   * Increments the generation of every removed rule, and of rules whose bands changed if their `onRuleChange` is RESET;
+   * `resetChanged` is its default. A rule that returns later, or whose bands change back, therefore starts with full buckets.
    */
   *compare(before: Snapshot, after: readonly RuleSet[], resetChanged: boolean): Steps<void> {
     for (const [ruleSetId, { rules }] of before.plans) {
@@ -37,4 +36,4 @@ export class BucketGenerations {
 }
 
 const hasSameBands = (one: Rule, other: Rule): boolean =>
-  one.bands === other.bands || JSON.stringify(one.bands) === JSON.stringify(other.bands)
+  one.bands === other.bands || bandsDefinition(one) === bandsDefinition(other)
