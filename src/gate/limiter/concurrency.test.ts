@@ -45,6 +45,14 @@ describe('a limiter of requests in progress', () => {
     expect(await second.release()).toBe(true)
   })
 
+  it('occupies nothing with 0 permits', async () => {
+    const { limiter } = limiterOf({ capacity: 1 })
+    const { decision, release } = await limiter.acquire('a', 0)
+    expect(decision).toMatchObject({ allowed: true, remaining: 1 })
+    expect(decision.holdId).toBeUndefined()
+    expect(await release()).toBe(false)
+  })
+
   it('frees the slot of a hold that is neither released nor renewed after maxHold', async () => {
     const { limiter, clock } = limiterOf({ capacity: 1, maxHold: '5s' })
     const { holdId = '' } = await limiter.consume('a')

@@ -321,7 +321,7 @@ export function createLimiter(options: LimiterOptions): Limiter {
     },
     async acquire(key, permits = 1) {
       if (!buckets.isOpen) await buckets.open()
-      return keepHold(holding, await limiter.decide(ruleSetId, [chargeOf(key, permits)]))
+      return keepHold(holding, await decide(key, permits))
     },
     async run(key, fn) {
       if (typeof fn !== 'function') throw notCallable(fn)
