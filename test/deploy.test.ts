@@ -216,6 +216,11 @@ describe('the systemd unit', () => {
     expectValidCommand(command.split(' '))
   })
 
+  it('allows the system calls of V8, and no other call that it filters ends the process', () => {
+    expect(unit).toMatch(/^SystemCallFilter=@system-service @pkey$/m)
+    expect(unit).toMatch(/^SystemCallErrorNumber=EPERM$/m)
+  })
+
   it('passes systemd-analyze verify and security', () => {
     const file = join(scratch, 'fluxgate.service')
     writeFileSync(file, unit.replace('/usr/bin/env fluxgate', process.execPath))
@@ -389,6 +394,8 @@ describe('the kustomizations', () => {
     const { admin, static_resources: envoy } = parse(read(`${directory}/envoy.yaml`))
     expect(admin.address.socket_address.port_value).toBe(9901)
     expect(envoy.listeners[0].address.socket_address.port_value).toBe(8080)
+    // FluxGate sends X-RateLimit headers. With those of Envoy, each would be in the response twice.
+    expect(read(`${directory}/envoy.yaml`)).not.toContain('enable_x_ratelimit_headers')
     const cluster = envoy.clusters.find((one: { name: string }) => one.name === 'fluxgate')
     const [{ endpoint }] = cluster.load_assignment.endpoints[0].lb_endpoints
     expect(endpoint.address.socket_address).toEqual({ address: 'fluxgate', port_value: 8081 })
