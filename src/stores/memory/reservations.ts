@@ -18,7 +18,9 @@ import type { MemoryBuckets } from './buckets.js'
 
 /** The maximum number of reservations that are open, or settled and not yet expired. */
 export const maxReservations = 1_000_000
-const leastSweep = 1_024
+/** Reservations that each call inspects, to remove the expired ones; and the same if there is no room for another one. */
+const inspected = 4
+const inspectedIfFull = 1_000
 
 interface Stored {
   readonly request: ReservationRequest
@@ -32,20 +34,22 @@ export class MemoryReservations implements ReservationStorage {
   readonly #store: MemoryBuckets
   readonly #clock: Clock
   readonly #byId = new Map<string, Stored>()
-  /** The number of reservations at which expired ones are removed. */
-  #sweepAt = leastSweep
+  readonly #max: number
+  /** The ids that are inspected next. */
+  #inspection = this.#byId.keys()
 
-  constructor(store: MemoryBuckets, clock: Clock) {
+  constructor(store: MemoryBuckets, clock: Clock, max = maxReservations) {
     this.#store = store
     this.#clock = clock
+    this.#max = max
   }
 
   async reserve(request: ReservationRequest): Promise<ReserveOutcome> {
     const now = ticks(this.#clock)
     const known = this.#find(request.id, now)
     if (known !== undefined) return known.state
-    if (this.#byId.size >= this.#sweepAt) this.#sweep(now)
-    if (this.#byId.size >= maxReservations || request.charges.some((charge) => this.#isFull(charge))) return 'FULL'
+    this.#removeExpired(now)
+    if (this.#byId.size >= this.#max || request.charges.some((charge) => this.#isFull(charge))) return 'FULL'
     const { charges, ruleSetId, reason } = request
     const { applied = charges, ...result } = copyResult(charges, this.#store.chargeSync(charges, false))
     const state = { ruleSetId, reason, charges: applied, result }
@@ -97,9 +101,16 @@ export class MemoryReservations implements ReservationStorage {
     return undefined
   }
 
-  #sweep(now: number): void {
-    for (const id of this.#byId.keys()) this.#find(id, now)
-    this.#sweepAt = Math.min(maxReservations, Math.max(leastSweep, 2 * this.#byId.size))
+  /** Inspects a few reservations, so that no call takes long. */
+  #removeExpired(now: number): void {
+    for (let count = this.#byId.size < this.#max ? inspected : inspectedIfFull; count > 0; count--) {
+      const { value: id, done } = this.#inspection.next()
+      if (done) {
+        this.#inspection = this.#byId.keys()
+        return
+      }
+      this.#find(id, now)
+    }
   }
 
   #isFull(charge: Charge): boolean {
