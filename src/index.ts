@@ -74,6 +74,7 @@ export { createFluxGate } from './gate/create-flux-gate.js'
 export type { GateEvents, GateListener } from './gate/events.js'
 export type { FluxGate } from './gate/flux-gate.js'
 export type { GateHealth } from './gate/health/gate-health.js'
+export type { LimiterBans } from './gate/limiter/bans.js'
 export type { ConsumeOptions } from './gate/limiter/consume-options.js'
 export {
   createLimiter,
@@ -83,8 +84,7 @@ export {
   type RunResult,
   type WaitOptions,
 } from './gate/limiter/create-limiter.js'
-export type { LimiterBans } from './gate/limiter/limiter-bans.js'
-export type { LimiterOverrides } from './gate/limiter/limiter-overrides.js'
+export type { LimiterOverrides } from './gate/limiter/overrides.js'
 export type { FluxGateOptions } from './gate/options.js'
 export type { ContextCustomizer } from './middleware/express.js'
 export { type FileRuleStoreOptions, fileRuleStore } from './rules/file/file-rule-store.js'

@@ -274,8 +274,8 @@ describe('the library reference', () => {
 
   it.each([
     ['src/gate/options.ts', 'FluxGateOptions'],
-    ['src/gate/limiter/create-limiter.ts', 'LimiterOptions'],
-    ['src/gate/limiter/create-limiter.ts', 'WaitOptions'],
+    ['src/gate/limiter/limiter.ts', 'LimiterOptions'],
+    ['src/gate/limiter/limiter.ts', 'WaitOptions'],
     ['src/gate/health/gate-health.ts', 'GateHealth'],
     ['src/gate/events.ts', 'GateEvents'],
     ['src/core/handler.ts', 'CheckOptions'],

@@ -58,7 +58,7 @@ describe('enforcePercent', () => {
     expect(both.length / users.length).toBeLessThan(0.27)
   })
 
-  it('is not consulted in SHADOW mode, which enforces for no key', () => {
+  it('has no effect in SHADOW mode, which enforces the rule for no key', () => {
     expect(compileIsShadow('set', { ...rule(50), mode: 'SHADOW' })).toBeUndefined()
   })
 

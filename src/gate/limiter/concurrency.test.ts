@@ -182,7 +182,7 @@ describe('a limiter of requests in progress', () => {
     expect(() => limiterOf(fields as Partial<LimiterOptions>)).toThrow(message)
   })
 
-  it.each(['', 'x', 'l0000.x', 7])('reports a hold id that is not one: %j', async (holdId) => {
+  it.each(['', 'x', 'l0000.x', 7])('rejects an invalid hold id: %j', async (holdId) => {
     const { limiter } = limiterOf()
     await expect(limiter.release(holdId as string)).rejects.toMatchObject({ code: 'FLUXGATE_ARGUMENT_INVALID' })
   })

@@ -270,9 +270,7 @@ describe('a rule', () => {
   ])('accepts %s from %d to %d', (name, min, max) => {
     for (const value of [min, max]) expect(ruleOf({ [name]: value })).toHaveProperty(name, value)
     for (const value of [min - 1, max + 1, min + 0.5, '5', null]) {
-      expect(issuesIn({ [name]: value })).toEqual([
-        expect.stringMatching(`^${name}: must be an integer .*; received `),
-      ])
+      expect(issuesIn({ [name]: value })).toEqual([expect.stringMatching(`^${name}: must be an integer .*; received `)])
     }
   })
 

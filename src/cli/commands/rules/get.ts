@@ -16,7 +16,7 @@ Examples:
       print the rule set as YAML, with versions and dates
   $ fluxgate rules get api login --server http://127.0.0.1:8090 --json
 
-Exit status: 0 ok, 1 rule set or rule not found, 2 the rules could not be read.
+Exit status: 0 success, 1 rule set or rule not found, 2 the rules could not be read.
 `
 
 export function rulesGetCommand(): Command {
@@ -44,7 +44,7 @@ Examples:
   $ fluxgate rules export --server http://127.0.0.1:8090 | fluxgate rules apply - --rules copy.yaml
       copy the rules of a server into a file
 
-Exit status: 0 ok, 2 the rules could not be read.
+Exit status: 0 success, 2 the rules could not be read.
 `
 
 export function rulesExportCommand(): Command {

@@ -16,7 +16,7 @@ Examples:
   $ fluxgate rules import --from envoy config/*.yaml | fluxgate rules apply - --server http://127.0.0.1:8090
 
 Everything that has no equivalent is reported with its position, and nothing is printed.
-Exit status: 0 ok, 1 a file has no equivalent as rules, 2 a file could not be read.
+Exit status: 0 success, 1 a file has no equivalent as rules, 2 a file could not be read.
 `
 
 export function rulesImportCommand(): Command {

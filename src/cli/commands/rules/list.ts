@@ -17,7 +17,7 @@ Examples:
       list the rules of rule set "api" on a server
   $ fluxgate rules list --json | jq '.[].id'
 
-Exit status: 0 ok, 1 rule set not found, 2 the rules could not be read.
+Exit status: 0 success, 1 rule set not found, 2 the rules could not be read.
 `
 
 export function rulesListCommand(): Command {

@@ -67,9 +67,9 @@ export function withSimulateOptions(command: Command): Command {
     .addOption(ruleSetOption())
   return withRequestOptions(command)
     .addOption(new Option('--permits <n>', 'permits of each request (default: 1)').argParser(wholeNumber(0, 1e9)))
-    .addOption(new Option('--cost <name=amount>', 'a further cost of each request; may be repeated').argParser(costs))
+    .addOption(new Option('--cost <name=amount>', 'a further cost of each request; repeatable').argParser(costs))
     .addOption(
-      new Option('--cost-field <name=field>', 'a cost that is recorded in this field; may be repeated').argParser(
+      new Option('--cost-field <name=field>', 'a cost that is recorded in this field; repeatable').argParser(
         pairs('='),
       ),
     )

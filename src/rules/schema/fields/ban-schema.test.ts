@@ -17,7 +17,7 @@ describe('ban', () => {
     [{ ...base, after: 0 }, 'ban.after: must be an integer from 1 to 1000; received 0'],
     [{ within: '1m', for: '1m' }, 'ban.after: must be an integer from 1 to 1000; received nothing'],
     [{ ...base, factor: 0.5 }, 'ban.factor: must be a number from 1 to 1000; received 0.5'],
-    [{ ...base, max: '1m' }, 'ban.max: must be at least for; received 60s and 900s'],
+    [{ ...base, max: '1m' }, 'ban.max: must not be shorter than for (900s); received 60s'],
     [{ ...base, until: 1 }, 'ban.until: unknown field "until"'],
     ['15m', 'ban: must be a ban: { after, within, for, factor, max }; received "15m"'],
   ])('rejects %j', (ban, message) => {

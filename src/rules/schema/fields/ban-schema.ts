@@ -47,7 +47,7 @@ export const banKind: Kind<Ban> = structured(
     const factor = fields.read('factor') ?? 1
     const longest = fields.read('max') ?? (factor === 1 ? first : Math.max(first, dayMs))
     if (issues.count === before && longest < first)
-      fields.report('max', `must be at least for; received ${longest / 1_000}s and ${first / 1_000}s`)
+      fields.report('max', `must not be shorter than for (${first / 1_000}s); received ${longest / 1_000}s`)
     if (issues.count > before) return undefined
     return {
       after,

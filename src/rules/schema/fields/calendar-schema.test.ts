@@ -60,7 +60,7 @@ describe('calendar bands', () => {
       { calendar: 'YEAR', anchor: '02-30' },
       'anchor: must be a day of the year such as "04-01" (MM-DD); received "02-30" with calendar: YEAR',
     ],
-    [{ calendar: 'DAY', anchor: 1 }, 'anchor: must be left out with calendar: DAY, which starts at midnight'],
+    [{ calendar: 'DAY', anchor: 1 }, 'anchor: must be omitted with calendar: DAY, which starts at midnight'],
     [
       { calendar: 'MONTH', timeZone: 'Mars/Olympus' },
       'timeZone: must be an IANA time zone such as UTC, Asia/Seoul or America/New_York; received "Mars/Olympus"',

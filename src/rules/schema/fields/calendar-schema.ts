@@ -71,7 +71,7 @@ export function checkNoCalendar(fields: FieldValues): void {
 function readAnchor(fields: FieldValues, unit: CalendarUnit): Pick<Calendar, 'month' | 'day'> | undefined {
   if (!fields.has('anchor')) return { month: 1, day: 1 }
   if (unit === 'DAY') {
-    fields.report('anchor', 'must be left out with calendar: DAY, which starts at midnight')
+    fields.report('anchor', 'must be omitted with calendar: DAY, which starts at midnight')
     return undefined
   }
   const value = fields.value('anchor')
