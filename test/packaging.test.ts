@@ -234,6 +234,25 @@ describe('the types', () => {
   it('compile in a strict project with module resolution for bundlers', async () => {
     await compile({ module: 'esnext', moduleResolution: 'bundler' }, { 'consumer.ts': consumer })
   })
+
+  it('compile without the types of Node in a project for edge runtimes', async () => {
+    const worker = `
+      import { createLimiter, memoryStore } from 'fluxgate-js'
+      import { rateLimit } from 'fluxgate-js/fetch'
+      import { HttpHandler } from 'fluxgate-js/handlers'
+      import { rateLimit as honoLimit } from 'fluxgate-js/hono'
+      export const limiter = createLimiter({ capacity: 1, window: '1m', store: memoryStore() })
+      export const limits = [rateLimit({ capacity: 1, window: '1m' }), honoLimit({ capacity: 1, window: '1m' })]
+      export const handler = new HttpHandler({ url: 'http://127.0.0.1:8090' })
+    `
+    const settings = {
+      module: 'esnext',
+      moduleResolution: 'bundler',
+      lib: ['es2023', 'dom', 'dom.iterable'],
+      types: [],
+    }
+    await compile(settings, { 'worker.ts': worker })
+  })
 })
 
 describe('the command', () => {

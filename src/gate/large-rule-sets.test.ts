@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { snapshotSteps } from '../core/decision/snapshot.js'
 import type { Decision } from '../core/decision.js'
-import { jsonChunksSteps, jsonTextSteps } from '../core/json/source-text.js'
+import { jsonChunksSteps, jsonTextSteps } from '../core/json/json-steps.js'
 import type { RequestContext } from '../core/request-context.js'
 import { finish, type Steps } from '../core/scheduling/steps.js'
 import { parseDocumentSteps } from '../rules/document/document.js'

@@ -2,7 +2,8 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { finish } from '../scheduling/steps.js'
 import { findJsonRanges } from './json-ranges.js'
-import { jsonChunksSteps, jsonText, jsonTextSteps, onOneLine, parseJson, sourceTextOf } from './source-text.js'
+import { jsonChunksSteps, jsonTextSteps } from './json-steps.js'
+import { jsonText, onOneLine, parseJson, sourceTextOf } from './source-text.js'
 
 const odd = '{"b": 1.0,"10":12345678901234567890, "2":"\\u00e9","a":1e400,"e":{},"l":[ ],"x":-0}'
 

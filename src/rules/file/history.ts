@@ -1,5 +1,6 @@
 import { open, readFile, stat, writeFile } from 'node:fs/promises'
-import { jsonChunksSteps, onOneLine } from '../../core/json/source-text.js'
+import { jsonChunksSteps } from '../../core/json/json-steps.js'
+import { onOneLine } from '../../core/json/source-text.js'
 import { inSlices } from '../../core/scheduling/steps.js'
 import { parseJsonSteps } from '../document/json-text.js'
 import type { NumberedEntry } from '../store/rule-storage.js'

@@ -3,7 +3,7 @@
  * version, so that manual edits are detected and get a version too.
  */
 
-import { jsonChunksSteps } from '../../core/json/source-text.js'
+import { jsonChunksSteps } from '../../core/json/json-steps.js'
 import type { Steps } from '../../core/scheduling/steps.js'
 import { parseJsonSteps } from '../document/json-text.js'
 import { decodeSteps } from '../document/rules-file.js'

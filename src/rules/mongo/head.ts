@@ -5,7 +5,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import type { HistoryEntry, RuleDocument, RuleSetHead } from '../../core/contracts/rule-store.js'
-import { jsonTextSteps } from '../../core/json/source-text.js'
+import { jsonTextSteps } from '../../core/json/json-steps.js'
 import { omitUndefined } from '../../core/omit-undefined.js'
 import { mapInSteps, type Steps } from '../../core/scheduling/steps.js'
 import { jsonValueSteps } from '../document/json-text.js'

@@ -1,5 +1,5 @@
 import type { HistoryEntry } from '../../core/contracts/rule-store.js'
-import { jsonTextSteps } from '../../core/json/source-text.js'
+import { jsonTextSteps } from '../../core/json/json-steps.js'
 import type { Steps } from '../../core/scheduling/steps.js'
 import { jsonValueSteps } from '../document/json-text.js'
 import type { NumberedEntry } from '../store/rule-storage.js'

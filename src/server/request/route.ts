@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
-import { jsonChunksSteps } from '../../core/json/source-text.js'
+import { jsonChunksSteps } from '../../core/json/json-steps.js'
 import { inSlices } from '../../core/scheduling/steps.js'
 import type { Kind } from '../../validation/kind.js'
 

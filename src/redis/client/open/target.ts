@@ -1,3 +1,5 @@
+// biome-ignore lint/suspicious/noTsIgnore: an error is only expected in programs without the types of Node
+/** @ts-ignore Programs for edge runtimes compile without the types of Node. */
 import type { ConnectionOptions } from 'node:tls'
 import { FluxGateError } from '../../../core/errors.js'
 import { omitUndefined } from '../../../core/omit-undefined.js'
