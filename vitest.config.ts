@@ -10,8 +10,8 @@ export default defineConfig({
     reporters: ['default', countReporter],
     sequence: { sequencer: TestOrder },
     // Only for tests that hang: what a test awaits depends on how fast the machine is, and how busy.
-    testTimeout: 120_000,
-    hookTimeout: 120_000,
+    testTimeout: 300_000,
+    hookTimeout: 300_000,
     expect: { poll: { timeout: 60_000 } },
     projects: [
       {
