@@ -2,6 +2,9 @@ import type { ServerHttp2Session } from 'node:http2'
 import type { Call } from './call.js'
 import type { GrpcLimits } from './grpc-server.js'
 
+/** Bounds how long a busy connection stays open. */
+const maxTurns = 1_000
+
 /** A connection of a client, with its calls. Closes when the client is silent, or when it has reached its maximum age. */
 export class Connection {
   readonly #session: ServerHttp2Session
@@ -72,7 +75,17 @@ export class Connection {
     const now = performance.now()
     const leftMs = Math.min(deadline, this.#lastHeardAt + this.#limits.quietMs) - now
     if (leftMs > 0) this.#timer = setTimeout(() => this.#closeWhenQuiet(deadline), leftMs)
-    else if (!this.#session.destroyed) this.#session.close()
+    else this.#closeWhenRead(maxTurns)
+  }
+
+  /** Calls that have arrived but are not read yet would be refused, so the last turn of the event loop must have read none. */
+  #closeWhenRead(turns: number): void {
+    const before = this.#lastHeardAt
+    setImmediate(() => {
+      if (this.#session.destroyed) return
+      if (turns > 0 && this.#lastHeardAt !== before) this.#closeWhenRead(turns - 1)
+      else this.#session.close()
+    })
   }
 
   #ping(now: number): void {

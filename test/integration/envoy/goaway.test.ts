@@ -67,3 +67,17 @@ it('closes connections without calls when it drains', async () => {
   server.drain()
   await closed
 })
+
+it('answers calls that have arrived at a draining connection but are not read yet', async () => {
+  const { port, server } = await rateLimitServer(rules, { limits: { quietMs: 20 } })
+  const { answered, goaways, send, write, closed } = await recordingClient(port)
+  await send(headers(1), body(1))
+  server.drain()
+  write(headers(3), body(3))
+  // The timer of the server expires before it reads the call.
+  const blockedUntil = performance.now() + 60
+  while (performance.now() < blockedUntil);
+  await closed
+  expect([...answered]).toEqual([1, 3])
+  expect([...goaways]).toEqual([3])
+})
