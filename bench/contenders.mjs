@@ -7,7 +7,7 @@
  */
 import { MemoryStore } from 'express-rate-limit'
 import { RateLimiterMemory } from 'rate-limiter-flexible'
-import { createBareMap } from './bare-map.mjs'
+import { createBareMap } from './contest/bare-map.mjs'
 import { createFluxGate, createLimiter, memoryStore } from './fluxgate.mjs'
 import { Broken } from './measure.mjs'
 
@@ -45,7 +45,7 @@ export const descriptions = [
   ],
   [
     names.bareMap,
-    '`bench/bare-map.mjs`, a hand-written token bucket: floating point, milliseconds; returns `{ allowed, remaining }`',
+    '`bench/contest/bare-map.mjs`, a hand-written token bucket: floating point, milliseconds; returns `{ allowed, remaining }`',
   ],
 ]
 

@@ -32,7 +32,7 @@ export class Broken extends Error {}
  * @param {string} title
  * @param {readonly Contender[]} contenders
  * @param {Uint32Array} order
- * @param {import('./report.mjs').Pace} effort
+ * @param {import('./results/report.mjs').Pace} effort
  * @param {(share: number) => boolean} plausible returns whether this share of allowed requests is expected
  * @returns {Promise<Row[]>}
  */
@@ -51,7 +51,7 @@ export async function sideBySide(title, contenders, order, effort, plausible) {
  *
  * @param {string} title
  * @param {readonly string[]} names
- * @param {import('./report.mjs').Pace} effort
+ * @param {import('./results/report.mjs').Pace} effort
  * @param {{ turn: (index: number) => Promise<{ cpu: number, clock: number }>, beforeRound?: () => void }} what
  * @returns {Promise<Row[]>}
  */

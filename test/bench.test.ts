@@ -5,9 +5,9 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { drawChart } from '../bench/growth/chart.mjs'
-import { withFigures } from '../bench/readme.mjs'
-import { merge, verdicts } from '../bench/report.mjs'
-import { withResults } from '../bench/results-file.mjs'
+import { withFigures } from '../bench/results/readme.mjs'
+import { merge, verdicts } from '../bench/results/report.mjs'
+import { withResults } from '../bench/results/results-file.mjs'
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
 const resultsFile = join(root, 'bench/RESULTS.md')

@@ -2,8 +2,8 @@
 /** The generated part of docs/guide/capacity.md. `node bench/capacity/page.mjs` writes it from bench/costs.json. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { withBlock } from '../generated-block.mjs'
-import { table } from '../report.mjs'
+import { withBlock } from '../results/generated-block.mjs'
+import { table } from '../results/report.mjs'
 import { assumptions, plan } from './model.mjs'
 import { simulateRegions, splitQuota } from './regions.mjs'
 import { simulate } from './simulate.mjs'

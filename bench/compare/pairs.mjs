@@ -34,7 +34,7 @@ export async function inPairs(area, roots, count, onPair) {
 /**
  * @param {string} title
  * @param {readonly (readonly [Figures, Figures])[]} pairs
- * @returns {import('../report.mjs').FigureTable}
+ * @returns {import('../results/report.mjs').FigureTable}
  */
 export function ratioFigures(title, pairs) {
   const names = Object.keys(pairs[0]?.[0] ?? {})

@@ -5,9 +5,9 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
-import { withBlock } from '../generated-block.mjs'
-import { progress } from '../progress.mjs'
-import { machine } from '../results-file.mjs'
+import { withBlock } from '../results/generated-block.mjs'
+import { machine } from '../results/results-file.mjs'
+import { progress } from '../runs/progress.mjs'
 import { framesWith } from './events.mjs'
 import { firstView } from './first-view.mjs'
 import { logReplay } from './log-replay.mjs'

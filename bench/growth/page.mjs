@@ -1,7 +1,7 @@
 // @ts-check
 /** The page about growth: a table and a chart for each dimension. */
 import { median, quantile } from '../measure.mjs'
-import { table } from '../report.mjs'
+import { table } from '../results/report.mjs'
 import { drawChart, shortNumber } from './chart.mjs'
 import { flatWithin, isFlat, worstGrowth } from './dimension.mjs'
 

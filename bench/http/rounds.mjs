@@ -1,7 +1,7 @@
 // @ts-check
 /** Servers that take turns under one load generator. The figure is wall-clock time; CPU time is listed in addition. */
 import { Broken } from '../measure.mjs'
-import { figure, spreadFigure } from '../report.mjs'
+import { figure, spreadFigure } from '../results/report.mjs'
 import { timesAs, typical } from '../turns.mjs'
 import { cpuTimeUs, startLoad } from './processes.mjs'
 
@@ -15,7 +15,7 @@ export const connections = 64
 /**
  * @param {string} title
  * @param {readonly import('./processes.mjs').Listening[]} servers
- * @param {import('../report.mjs').Pace} effort
+ * @param {import('../results/report.mjs').Pace} effort
  * @returns {Promise<Row[]>}
  */
 export async function serversInRounds(title, servers, { http: { warmUps, rounds, seconds }, progress }) {
@@ -51,7 +51,7 @@ export async function serversInRounds(title, servers, { http: { warmUps, rounds,
  * @param {string} title
  * @param {readonly Row[]} rows
  * @param {string} baseline
- * @returns {import('../report.mjs').FigureTable}
+ * @returns {import('../results/report.mjs').FigureTable}
  */
 export function requestFigures(title, rows, baseline) {
   const lines = rows.map((row) => [

@@ -1,7 +1,7 @@
 // @ts-check
 /** Keys that are requested exactly once, where leases can only cost: each turn uses keys that Redis has never seen. */
 import { shuffles } from '../access.mjs'
-import { figure, spreadFigure } from '../report.mjs'
+import { figure, spreadFigure } from '../results/report.mjs'
 import { timesAs, typical } from '../turns.mjs'
 import { askForAll } from './bytes-per-key.mjs'
 import { fluxGate } from './contenders.mjs'
@@ -13,7 +13,7 @@ const leased = 'FluxGate, LEASED'
 
 /** @typedef {{ serverUs: number, clientUs: number, perSecond: number }} Turn */
 
-/** @type {(server: import('./server.mjs').RedisServer, effort: import('../report.mjs').Pace) => Promise<{ figures: import('../report.mjs').FigureTable, ratio: import('../report.mjs').Ratio }>} */
+/** @type {(server: import('./server.mjs').RedisServer, effort: import('../results/report.mjs').Pace) => Promise<{ figures: import('../results/report.mjs').FigureTable, ratio: import('../results/report.mjs').Ratio }>} */
 export async function askedOnce(server, { redis: { onceKeys, warmUps, rounds }, progress }) {
   const askers = [fluxGate(exact, server.uri, band), fluxGate(leased, server.uri, { ...band, consistency: 'LEASED' })]
   const rows = askers.map(({ name }) => ({ name, turns: /** @type {Turn[]} */ ([]) }))

@@ -2,7 +2,7 @@
 /** Memory per key in Redis, including its name, hash table entry and expiry. */
 import { addresses } from '../access.mjs'
 import { Broken } from '../measure.mjs'
-import { figure } from '../report.mjs'
+import { figure } from '../results/report.mjs'
 import { usedMemory } from './server.mjs'
 
 const sample = 100
@@ -11,8 +11,8 @@ const concurrency = 512
 /**
  * @param {import('./server.mjs').RedisServer} server
  * @param {readonly import('./closed-loop.mjs').Asker[]} askers
- * @param {import('../report.mjs').Pace} effort
- * @returns {Promise<import('../report.mjs').FigureTable>}
+ * @param {import('../results/report.mjs').Pace} effort
+ * @returns {Promise<import('../results/report.mjs').FigureTable>}
  */
 export async function bytesPerKey(server, askers, { redis: { memoryKeys }, progress }) {
   const keys = addresses(memoryKeys)

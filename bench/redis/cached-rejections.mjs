@@ -1,7 +1,7 @@
 // @ts-check
 /** Calls to Redis for a rejected key that keeps being requested. */
 import { Broken } from '../measure.mjs'
-import { figure } from '../report.mjs'
+import { figure } from '../results/report.mjs'
 import { keepAsking } from './closed-loop.mjs'
 import { flexible, fluxGate } from './contenders.mjs'
 import { workOf } from './server.mjs'
@@ -11,8 +11,8 @@ const limit = { capacity: 10, windowMs: 3_600_000 }
 
 /**
  * @param {import('./server.mjs').RedisServer} server
- * @param {import('../report.mjs').Pace} effort
- * @returns {Promise<import('../report.mjs').FigureTable>}
+ * @param {import('../results/report.mjs').Pace} effort
+ * @returns {Promise<import('../results/report.mjs').FigureTable>}
  */
 export async function cachedRejections(server, { redis: { watchSeconds }, progress }) {
   const askers = [

@@ -1,7 +1,7 @@
 // @ts-check
 /** CPU time of Redis under LEASED and EXACT, for several distributions of keys, from one calling process. */
 import { Broken } from '../measure.mjs'
-import { figure, spreadFigure } from '../report.mjs'
+import { figure, spreadFigure } from '../results/report.mjs'
 import { timesAs, typical } from '../turns.mjs'
 import { keepAsking } from './closed-loop.mjs'
 import { fluxGate } from './contenders.mjs'
@@ -19,7 +19,7 @@ export const modes = /** @type {const} */ (['EXACT', 'LEASED'])
 export const highLimit = { capacity: 100_000_000, window: '1d' }
 const callers = 512
 
-/** @type {(server: import('./server.mjs').RedisServer, effort: import('../report.mjs').Pace) => Promise<{ table: import('../report.mjs').FigureTable, ratios: readonly { name: string, measured: number }[] }>} */
+/** @type {(server: import('./server.mjs').RedisServer, effort: import('../results/report.mjs').Pace) => Promise<{ table: import('../results/report.mjs').FigureTable, ratios: readonly { name: string, measured: number }[] }>} */
 export async function leaseDistributions(server, effort) {
   const { memoryKeys, seconds, warmUps, rounds } = effort.redis
   const lines = []

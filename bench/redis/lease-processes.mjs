@@ -3,7 +3,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { startChild } from '../child.mjs'
 import { Broken } from '../measure.mjs'
-import { figure, spreadFigure } from '../report.mjs'
+import { figure, spreadFigure } from '../results/report.mjs'
 import { freshPrefix } from './contenders.mjs'
 import { highLimit } from './lease-distributions.mjs'
 import { workOf } from './server.mjs'
@@ -23,7 +23,7 @@ const loads = [
   { name: 'one key at its limit', keyCount: 1, limit: { capacity: 10_000, window: '1s' }, isLimited: true },
 ]
 
-/** @type {(server: import('./server.mjs').RedisServer, effort: import('../report.mjs').Pace) => Promise<{ table: import('../report.mjs').FigureTable, rows: readonly { name: string, serverUs: number }[] }>} */
+/** @type {(server: import('./server.mjs').RedisServer, effort: import('../results/report.mjs').Pace) => Promise<{ table: import('../results/report.mjs').FigureTable, rows: readonly { name: string, serverUs: number }[] }>} */
 export async function leaseProcesses(server, effort) {
   const rows = []
   const lines = []

@@ -11,7 +11,7 @@ const without = 'without overrides'
 const unused = 'with overrides, no key has one'
 const used = 'with overrides, every key has one'
 
-/** @type {(server: import('./server.mjs').RedisServer, names: readonly string[], keys: readonly string[], effort: import('../report.mjs').Pace) => Promise<{ figures: import('../report.mjs').FigureTable, ratios: import('../report.mjs').Findings['ratios'] }>} */
+/** @type {(server: import('./server.mjs').RedisServer, names: readonly string[], keys: readonly string[], effort: import('../results/report.mjs').Pace) => Promise<{ figures: import('../results/report.mjs').FigureTable, ratios: import('../results/report.mjs').Findings['ratios'] }>} */
 export async function costOfOverrides(server, names, keys, effort) {
   const askers = [
     await gateAsker(server.uri, without, false),

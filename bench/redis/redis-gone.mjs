@@ -1,7 +1,7 @@
 // @ts-check
 /** Duration of decisions after Redis was killed. */
 import { Broken, quantile } from '../measure.mjs'
-import { figure } from '../report.mjs'
+import { figure } from '../results/report.mjs'
 import { keepAsking } from './closed-loop.mjs'
 import { flexibleInsured, fluxGateAlone } from './contenders.mjs'
 
@@ -10,7 +10,7 @@ const limit = { capacity: 10_000_000, windowMs: 3_600_000 }
 /**
  * @param {import('./server.mjs').RedisServer} server
  * @param {readonly string[]} keys
- * @param {import('../report.mjs').Pace} effort
+ * @param {import('../results/report.mjs').Pace} effort
  */
 export async function redisGone(server, keys, { redis: { watchSeconds }, progress }) {
   const askers = [

@@ -16,7 +16,7 @@
  * @typedef {import('../turns.mjs').Row<Turn>} Row
  */
 import { Broken, collectGarbage, quantile } from '../measure.mjs'
-import { figure, spreadFigure } from '../report.mjs'
+import { figure, spreadFigure } from '../results/report.mjs'
 import { timesAs, typical } from '../turns.mjs'
 import { keepAsking } from './closed-loop.mjs'
 import { workOf } from './server.mjs'
@@ -27,7 +27,7 @@ import { workOf } from './server.mjs'
  * @param {readonly Asker[]} askers
  * @param {readonly string[]} keys in the order of the requests
  * @param {number} concurrency
- * @param {import('../report.mjs').Pace} effort
+ * @param {import('../results/report.mjs').Pace} effort
  * @returns {Promise<Row[]>}
  */
 export async function inRounds(title, server, askers, keys, concurrency, { redis, progress }) {
@@ -74,7 +74,7 @@ export async function takeTurn(server, asker, keys, concurrency, seconds) {
  * @param {string} title
  * @param {readonly Row[]} rows
  * @param {string} baseline
- * @returns {import('../report.mjs').FigureTable}
+ * @returns {import('../results/report.mjs').FigureTable}
  */
 export function speedFigures(title, rows, baseline) {
   const head = ['decisions/s', 'p50 ms', 'p99 ms', 'client µs', 'script µs', 'server µs', `relative to ${baseline}`]

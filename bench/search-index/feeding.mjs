@@ -24,7 +24,7 @@ const recreations = 2
 /**
  * @param {string} title
  * @param {import('../redis/server.mjs').RedisServer} server
- * @param {import('../report.mjs').Pace} effort
+ * @param {import('../results/report.mjs').Pace} effort
  */
 export async function feedingStatistics(title, server, effort) {
   const ips = addresses(effort.keys)

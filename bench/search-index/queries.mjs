@@ -2,7 +2,7 @@
 /** Duration of prefix queries over many keys that mostly share a prefix. */
 import { searchIndex } from '../fluxgate.mjs'
 import { Broken, quantile } from '../measure.mjs'
-import { figure } from '../report.mjs'
+import { figure } from '../results/report.mjs'
 
 const writers = 128
 /** Prefixes of all, some, few, one and no key, and prefixes in other scripts. */
@@ -12,7 +12,7 @@ const kinds = ['user:', 'user:', 'user:', '한국 ', '한글 ', '😀', 'key-', 
 /**
  * @param {string} title
  * @param {import('../redis/server.mjs').RedisServer} server
- * @param {import('../report.mjs').Pace} effort
+ * @param {import('../results/report.mjs').Pace} effort
  */
 export async function timedQueries(title, server, { indexRecords, indexQueries, progress }) {
   const index = searchIndex(server.uri, {

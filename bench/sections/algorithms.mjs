@@ -20,7 +20,7 @@ const clock = { now: () => (stopped ? startedAt : systemClock.now()) }
 let stopped = false
 const startedAt = systemClock.now()
 
-/** @type {import('../report.mjs').Section} */
+/** @type {import('../results/report.mjs').Section} */
 export async function allAlgorithms(effort) {
   const keys = addresses(effort.keys)
   const contenders = algorithms.map((algorithm) => consumeSync(algorithm, keys))

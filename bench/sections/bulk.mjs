@@ -12,7 +12,7 @@ import { bulkEmit } from '../fluxgate.mjs'
 import { Broken, median, quantile } from '../measure.mjs'
 import { fluxGate } from '../redis/contenders.mjs'
 import { startServer, usedMemory } from '../redis/server.mjs'
-import { figure, spreadFigure } from '../report.mjs'
+import { figure, spreadFigure } from '../results/report.mjs'
 
 export const title = 'Bulk'
 
@@ -22,7 +22,7 @@ const gentle = 'FluxGate, gentle'
 /** Decisions of the limiter during a load. */
 const decisionsPerSecond = 500
 
-/** @type {import('../report.mjs').Section} */
+/** @type {import('../results/report.mjs').Section} */
 export async function bulk({ bulkRecords, bulkRounds, progress }) {
   const server = await startServer()
   const directory = mkdtempSync(join(tmpdir(), 'fluxgate-bulk-'))
@@ -55,7 +55,7 @@ export async function bulk({ bulkRecords, bulkRounds, progress }) {
     const rate = (/** @type {string} */ name) => rateIn(rows, name)
     const peak = (/** @type {typeof rows} */ of) =>
       Math.max(...of.flatMap((row) => row.megabytes).filter((value) => !Number.isNaN(value)))
-    /** @type {(title: string, of: typeof rows) => import('../report.mjs').FigureTable} */
+    /** @type {(title: string, of: typeof rows) => import('../results/report.mjs').FigureTable} */
     const loads = (title, of) => ({
       title,
       head: ['contender', 'records/s', `relative to ${cli}`, 'peak MB'],

@@ -6,11 +6,11 @@ import { held, permitsLost } from '../faults/held-requests.mjs'
 import { callers, oneCut, repeatedCuts } from '../faults/lost-connection.mjs'
 import { median } from '../measure.mjs'
 import { startServer } from '../redis/server.mjs'
-import { figure } from '../report.mjs'
+import { figure } from '../results/report.mjs'
 
 const title = 'Faults'
 
-/** @type {import('../report.mjs').Section} */
+/** @type {import('../results/report.mjs').Section} */
 export async function faults({ faults: { runs, processes, busyLoops, cuts, cutSeconds }, progress }) {
   const server = await startServer()
   try {

@@ -25,10 +25,10 @@ const frameworks = [
   { name: 'node:http', file: 'node' },
 ]
 
-/** @type {import('../report.mjs').Section} */
+/** @type {import('../results/report.mjs').Section} */
 export async function overFrameworks(effort) {
   const figures = []
-  /** @type {import('../report.mjs').Ratio[]} */
+  /** @type {import('../results/report.mjs').Ratio[]} */
   const ratios = []
   for (const { name, file, peer, atLeast, alike } of frameworks) {
     const contenders = [[bare], [ours, 'fluxgate']]
@@ -64,7 +64,7 @@ export async function overFrameworks(effort) {
  * @param {string} name
  * @param {string} program
  * @param {readonly string[][]} contenders name, and arguments of its program
- * @param {import('../report.mjs').Pace} effort
+ * @param {import('../results/report.mjs').Pace} effort
  */
 async function measured(name, program, contenders, effort) {
   const servers = []

@@ -11,7 +11,7 @@ const ours = 'FluxGate'
 const fastify = '@fastify/http-proxy, @fastify/rate-limit'
 const nginxName = 'nginx, limit_req'
 
-/** @type {import('../report.mjs').Section} */
+/** @type {import('../results/report.mjs').Section} */
 export async function overGateways(effort) {
   const upstream = await startProgram('upstream', 'upstream.mjs')
   const port = String(upstream.port)

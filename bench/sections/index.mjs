@@ -1,7 +1,7 @@
 // @ts-check
 /** All sections by name, in order of execution. A section is imported by the process that runs it, and by no other. */
 
-/** @type {Readonly<Record<string, () => Promise<import('../report.mjs').Section>>>} */
+/** @type {Readonly<Record<string, () => Promise<import('../results/report.mjs').Section>>>} */
 export const sections = {
   'single-band': async () => (await import('./single-band.mjs')).singleBand,
   rules: async () => (await import('./rules.mjs')).byRules,

@@ -4,7 +4,7 @@ import { leaseDistributions } from '../redis/lease-distributions.mjs'
 import { leaseProcesses } from '../redis/lease-processes.mjs'
 import { startServer } from '../redis/server.mjs'
 
-/** @type {import('../report.mjs').Section} */
+/** @type {import('../results/report.mjs').Section} */
 export async function leases(effort) {
   const server = await startServer()
   try {

@@ -6,7 +6,7 @@ import Redlock from 'redlock'
 import { redisLock } from '../fluxgate.mjs'
 import { Broken, median } from '../measure.mjs'
 import { startServer } from '../redis/server.mjs'
-import { figure, spreadFigure } from '../report.mjs'
+import { figure, spreadFigure } from '../results/report.mjs'
 
 export const title = 'Lock'
 
@@ -32,7 +32,7 @@ const theirsFrequent = 'redlock, retry every 10 ms'
  * @property {number} commands executed by the server, including those of scripts
  */
 
-/** @type {import('../report.mjs').Section} */
+/** @type {import('../results/report.mjs').Section} */
 export async function lock({ redis, progress }) {
   const server = await startServer()
   const contenders = [

@@ -18,7 +18,7 @@ const names = {
   allByCondition: `${many.toLocaleString('en')} rules on one path, selected by a condition`,
 }
 
-/** @type {import('../report.mjs').Section} */
+/** @type {import('../results/report.mjs').Section} */
 export async function matching(effort) {
   const order = randomOrder(many, effort.operations)
   const matcher = await sideBySide(`${title}, matcher`, matchers(), order, effort, (share) => share === 1)
@@ -127,7 +127,7 @@ function asking(name, matcher, request) {
   }
 }
 
-async function throughTheGate(/** @type {import('../report.mjs').Pace} */ effort) {
+async function throughTheGate(/** @type {import('../results/report.mjs').Pace} */ effort) {
   const ips = addresses(effort.keys)
   const contenders = [
     await gateOf(names.few, byPath(few), ips, few),

@@ -4,7 +4,7 @@ import { execFile } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { Broken } from '../measure.mjs'
-import { figure } from '../report.mjs'
+import { figure } from '../results/report.mjs'
 
 const child = fileURLToPath(new URL('../memory-child.mjs', import.meta.url))
 const contenders = /** @type {const} */ ([
@@ -16,7 +16,7 @@ const contenders = /** @type {const} */ ([
 
 export const title = 'Memory'
 
-/** @type {import('../report.mjs').Section} */
+/** @type {import('../results/report.mjs').Section} */
 export async function memory({ memoryKeys, progress }) {
   const rows = []
   for (const [contender, name] of contenders) {

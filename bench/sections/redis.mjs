@@ -46,7 +46,7 @@ const algorithms = /** @type {const} */ ([
   'SLIDING_WINDOW_COUNTER',
 ])
 
-/** @type {import('../report.mjs').Section} */
+/** @type {import('../results/report.mjs').Section} */
 export async function overRedis(effort) {
   const server = await startServer()
   try {
@@ -56,13 +56,13 @@ export async function overRedis(effort) {
   }
 }
 
-/** @type {(server: import('../redis/server.mjs').RedisServer, effort: import('../report.mjs').Pace) => ReturnType<import('../report.mjs').Section>} */
+/** @type {(server: import('../redis/server.mjs').RedisServer, effort: import('../results/report.mjs').Pace) => ReturnType<import('../results/report.mjs').Section>} */
 async function measured(server, effort) {
   const { uri } = server
   const allKeys = addresses(effort.redis.keys)
   const keys = Array.from(randomOrder(allKeys.length, 100_000), (index) => /** @type {string} */ (allKeys[index]))
 
-  /** @type {(what: string, askers: readonly import('../redis/closed-loop.mjs').Asker[], concurrency: number, baseline?: string, asked?: readonly string[], pace?: import('../report.mjs').Pace) => Promise<import('../redis/rounds.mjs').Row[]>} */
+  /** @type {(what: string, askers: readonly import('../redis/closed-loop.mjs').Asker[], concurrency: number, baseline?: string, asked?: readonly string[], pace?: import('../results/report.mjs').Pace) => Promise<import('../redis/rounds.mjs').Row[]>} */
   const contest = async (what, askers, concurrency, baseline = theirs, asked = keys, pace = effort) => {
     for (const asker of askers) await askForAll(asker, allKeys)
     const rows = await inRounds(`${title}, ${what}`, server, askers, asked, concurrency, pace)
@@ -70,7 +70,7 @@ async function measured(server, effort) {
     figures.push(speedFigures(`${what}, ${callers(concurrency)}`, rows, baseline))
     return rows
   }
-  /** @type {import('../report.mjs').FigureTable[]} */
+  /** @type {import('../results/report.mjs').FigureTable[]} */
   const figures = []
   const pair = () => [fluxGate(ours, uri, band), flexible(theirs, uri, limit)]
   const trio = () => [fluxGate(ours, uri, { bands }), flexibleUnion(theirUnion, uri, limits)]
@@ -176,7 +176,7 @@ async function measured(server, effort) {
 }
 
 /** The size of leases takes a while to adapt, so turns are longer. */
-const withLongTurns = (/** @type {import('../report.mjs').Pace} */ effort) => {
+const withLongTurns = (/** @type {import('../results/report.mjs').Pace} */ effort) => {
   const { redis } = effort
   return { ...effort, redis: { ...redis, seconds: redis.seconds * 3 } }
 }

@@ -8,7 +8,7 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { fileURLToPath } from 'node:url'
 import { Broken } from '../measure.mjs'
-import { figure, spreadFigure } from '../report.mjs'
+import { figure, spreadFigure } from '../results/report.mjs'
 
 export const title = 'Replay'
 
@@ -64,7 +64,7 @@ const formats = {
   },
 }
 
-/** @type {import('../report.mjs').Section} */
+/** @type {import('../results/report.mjs').Section} */
 export async function replay({ replayLines, progress }) {
   const directory = mkdtempSync(join(tmpdir(), 'fluxgate-replay-'))
   try {

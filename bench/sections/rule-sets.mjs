@@ -1,11 +1,11 @@
 // @ts-check
 /** Delay of decisions while a server edits or reloads a large rule set. */
-import { figure, spreadFigure } from '../report.mjs'
+import { figure, spreadFigure } from '../results/report.mjs'
 import { measureRuleSets } from '../rule-sets/measure.mjs'
 
 const title = 'Rule sets'
 
-/** @type {import('../report.mjs').Section} */
+/** @type {import('../results/report.mjs').Section} */
 export async function overRuleSets({ ruleSets, progress }) {
   const root = new URL('../../', import.meta.url)
   const changes = await measureRuleSets(root, ruleSets, (change) => progress(`${title}: ${change}`))

@@ -2,7 +2,7 @@
 /** Decisions by rules (matching, key, two bands), compared with a limiter that increments one counter by key. */
 
 import { names } from '../contenders.mjs'
-import { contest } from '../contest.mjs'
+import { contest } from '../contest/contest.mjs'
 import { timesAsFast } from '../measure.mjs'
 
 export const title = 'Rules'
@@ -10,7 +10,7 @@ export const title = 'Rules'
 /** The request of a rule is compared with one counter per key, so both have the same number of buckets. */
 const limit = { capacity: 1000, windowMs: 3_600_000 }
 
-/** @type {import('../report.mjs').Section} */
+/** @type {import('../results/report.mjs').Section} */
 export async function byRules(effort) {
   const rows = await contest(title, ['fluxGateCheck', 'flexible'], effort.keys, limit, effort)
   return {

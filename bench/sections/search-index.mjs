@@ -8,7 +8,7 @@ import { timedQueries } from '../search-index/queries.mjs'
 
 export const title = 'Search index'
 
-/** @type {import('../report.mjs').Section} */
+/** @type {import('../results/report.mjs').Section} */
 export async function overSearchIndex(effort) {
   const server = await startServer()
   try {

@@ -2,7 +2,7 @@
 /** Decisions over HTTP, single and batched, compared with a Fastify route that returns a constant. */
 import { startProgram } from '../http/processes.mjs'
 import { connections, requestFigures, serversInRounds } from '../http/rounds.mjs'
-import { figure } from '../report.mjs'
+import { figure } from '../results/report.mjs'
 import { timesAs, typical } from '../turns.mjs'
 
 const title = 'Server'
@@ -27,7 +27,7 @@ const post = (/** @type {string} */ path, /** @type {object} */ body) => {
   return `POST ${path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(text)}\r\n\r\n${text}`
 }
 
-/** @type {import('../report.mjs').Section} */
+/** @type {import('../results/report.mjs').Section} */
 export async function overServers(effort) {
   const ours = await startProgram(single, 'apps/server.mjs')
   const theirs = await startProgram(constant, 'apps/constant.mjs')

@@ -3,7 +3,7 @@
 import { cpuTimeUs, startLoad } from '../http/processes.mjs'
 import { connections } from '../http/rounds.mjs'
 import { Broken } from '../measure.mjs'
-import { figure, spreadFigure } from '../report.mjs'
+import { figure, spreadFigure } from '../results/report.mjs'
 import { fluxGateServe, others, startOthers } from '../services/contenders.mjs'
 import { timesAs, typical } from '../turns.mjs'
 
@@ -14,7 +14,7 @@ const envoy = /** @type {string} */ (others[0]?.name)
 
 /** @typedef {{ perSecond: number, perCpuSecond: number, p50Ms: number, p99Ms: number }} Turn */
 
-/** @type {import('../report.mjs').Section} */
+/** @type {import('../results/report.mjs').Section} */
 export async function overServices(effort) {
   const { http, install, progress } = effort
   const servers = [await fluxGateServe(ours, true), await fluxGateServe(oursInMemory, false)]

@@ -2,7 +2,7 @@
 /** One band and one key per request: the simplest use, with all requests allowed and with almost all rejected. */
 
 import { names } from '../contenders.mjs'
-import { contest } from '../contest.mjs'
+import { contest } from '../contest/contest.mjs'
 import { timesAsFast } from '../measure.mjs'
 
 const contenders = ['fluxGateSync', 'fluxGateAsync', 'flexible', 'flexibleBare', 'expressStore', 'bareMap']
@@ -19,7 +19,7 @@ const scarce = { capacity: 5, windowMs: 600_000 }
 
 export const title = 'Single band'
 
-/** @type {import('../report.mjs').Section} */
+/** @type {import('../results/report.mjs').Section} */
 export async function singleBand(effort) {
   const tables = []
   for (const keys of [1, effort.keys]) {

@@ -3,10 +3,10 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { availableParallelism, cpus, totalmem } from 'node:os'
-import { descriptions } from './contenders.mjs'
+import { descriptions } from '../contenders.mjs'
 import { sectionText, verdicts, verdictText } from './report.mjs'
 
-const file = new URL('RESULTS.md', import.meta.url)
+const file = new URL('../RESULTS.md', import.meta.url)
 const targets = 'Targets'
 const methodology = 'Methodology'
 
@@ -66,10 +66,10 @@ export function machine() {
   return [
     `${cpus()[0]?.model.trim()}, ${availableParallelism()} cores, ${memoryGiB} GiB, ${process.platform} ${process.arch}`,
     `Node.js ${process.version}`,
-    `FluxGate ${version('../package.json')}`,
+    `FluxGate ${version('../../package.json')}`,
     redisVersion(),
     ...['rate-limiter-flexible', 'express-rate-limit', 'ioredis', 'redis'].map(
-      (name) => `${name} ${version(`../node_modules/${name}/package.json`)}`,
+      (name) => `${name} ${version(`../../node_modules/${name}/package.json`)}`,
     ),
   ].join('; ')
 }

@@ -5,7 +5,7 @@
  *
  * @typedef {{ cpu: number, clock: number, share: number }} Turn nanoseconds per operation, and share of allowed requests
  */
-import { addresses, everyKey, randomOrder } from './access.mjs'
+import { addresses, everyKey, randomOrder } from '../access.mjs'
 import {
   bareMap,
   expressStore,
@@ -14,7 +14,7 @@ import {
   fluxGateAsync,
   fluxGateCheck,
   fluxGateSync,
-} from './contenders.mjs'
+} from '../contenders.mjs'
 
 const create = { fluxGateSync, fluxGateAsync, fluxGateCheck, flexible, flexibleBare, expressStore, bareMap }
 

@@ -1,11 +1,11 @@
 // @ts-check
-/** The figures of README.md, which are those of RESULTS.md. `node bench/readme.mjs` writes them again. */
+/** The figures of README.md, which are those of RESULTS.md. `node bench/results/readme.mjs` writes them again. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { withBlock } from './generated-block.mjs'
 
-const readme = new URL('../README.md', import.meta.url)
-const results = new URL('RESULTS.md', import.meta.url)
+const readme = new URL('../../README.md', import.meta.url)
+const results = new URL('../RESULTS.md', import.meta.url)
 /** Names of generated blocks; each is enclosed in comments with its name. */
 const blocks = {
   figures: (/** @type {string} */ results) => bullets(results).map(wrapped).join('\n'),

@@ -3,19 +3,19 @@
  * Measures limiters in memory, each in its own process, as in a program with one limiter: in one process, contenders would
  * share garbage collections, compiled code and caches. They take turns in a different order each round.
  */
-import { startChild } from './child.mjs'
-import { Broken, inTurns } from './measure.mjs'
+import { startChild } from '../child.mjs'
+import { Broken, inTurns } from '../measure.mjs'
 
 const batchesPerTurn = 3
 
 /**
  * @param {string} title
- * @param {readonly string[]} contenders names in bench/contender-child.mjs
+ * @param {readonly string[]} contenders names in bench/contest/contender-child.mjs
  * @param {number} keys
- * @param {import('./contenders.mjs').Limit} limit
- * @param {import('./report.mjs').Pace} effort
+ * @param {import('../contenders.mjs').Limit} limit
+ * @param {import('../results/report.mjs').Pace} effort
  * @param {boolean} [isScarce] whether the limit is exhausted first, so that almost all requests are rejected
- * @returns {Promise<import('./measure.mjs').Row[]>}
+ * @returns {Promise<import('../measure.mjs').Row[]>}
  */
 export async function contest(title, contenders, keys, limit, effort, isScarce = false) {
   const times = isScarce ? limit.capacity : 1

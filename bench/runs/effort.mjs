@@ -14,7 +14,7 @@
  * @property {number} indexRecords records in the search index
  * @property {number} indexQueries queries of each kind
  * @property {{ seconds: number, warmUps: number, rounds: number }} http duration of a turn, and numbers of rounds
- * @property {import('./rule-sets/measure.mjs').Size} ruleSets
+ * @property {import('../rule-sets/measure.mjs').Size} ruleSets
  * @property {number} replayLines lines of each access log
  * @property {FaultsEffort} faults
  * @property {boolean} install whether other services may be downloaded and built

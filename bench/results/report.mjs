@@ -2,9 +2,9 @@
 /**
  * Findings of one run, their summary over several runs, and its Markdown, for the terminal and for RESULTS.md.
  *
- * @typedef {import('./measure.mjs').Row} Row
+ * @typedef {import('../measure.mjs').Row} Row
  *
- * @typedef {import('./effort.mjs').Effort & { progress: (text: string) => void }} Pace
+ * @typedef {import('../runs/effort.mjs').Effort & { progress: (text: string) => void }} Pace
  *
  * @typedef {(pace: Pace) => Promise<Findings>} Section
  *
@@ -44,7 +44,7 @@
  * @property {readonly { title: string, head: readonly string[], lines: readonly (readonly (string | Cell)[])[] }[]} tables
  * @property {readonly Target[]} targets
  */
-import { Broken, median, quantile, timesAsFast } from './measure.mjs'
+import { Broken, median, quantile, timesAsFast } from '../measure.mjs'
 
 /** @type {(value: number, digits?: number) => Figure} */
 export const figure = (value, digits = 0) => ({ value, digits })

@@ -2,8 +2,8 @@
 /** Runs a section several times, each time in a new process, and merges the findings. */
 import { fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
-import { Broken } from './measure.mjs'
-import { merge } from './report.mjs'
+import { Broken } from '../measure.mjs'
+import { merge } from '../results/report.mjs'
 
 const program = fileURLToPath(new URL('section-process.mjs', import.meta.url))
 /** A run that takes longer is stuck: the slowest section takes two minutes. */
@@ -14,7 +14,7 @@ const longestMinutes = 12
  * @param {number} runs
  * @param {import('./effort.mjs').Effort} effort
  * @param {(text: string) => void} progress
- * @returns {Promise<import('./report.mjs').Results>}
+ * @returns {Promise<import('../results/report.mjs').Results>}
  */
 export async function repeated(name, runs, effort, progress) {
   const startedAt = performance.now()
@@ -24,7 +24,7 @@ export async function repeated(name, runs, effort, progress) {
   return { ...merge(findings), minutes: (performance.now() - startedAt) / 60_000 }
 }
 
-/** @type {(name: string, effort: import('./effort.mjs').Effort, progress: (text: string) => void) => Promise<import('./report.mjs').Findings>} */
+/** @type {(name: string, effort: import('./effort.mjs').Effort, progress: (text: string) => void) => Promise<import('../results/report.mjs').Findings>} */
 function once(name, effort, progress) {
   return new Promise((resolve, reject) => {
     const child = fork(program, [name], { execArgv: ['--expose-gc'], serialization: 'advanced' })
