@@ -154,12 +154,16 @@ function bandDecision({ group, key, shadow }: Charge, band: Band, result: BandRe
     retryAfterMs: result.retryAfter === 0 ? 0 : untilRetryMs(result.retryAfter),
     allowed: result.allowed,
     shadow,
-    windowMs: algorithmTraits[band.algorithm].takesHolds ? 0 : windowMsOf(band, result.resetAt),
+    windowMs:
+      group.takesHolds || band.calendar !== undefined
+        ? windowMsOf(band, result.resetAt)
+        : band.windowTicks / ticksPerMs,
   }
 }
 
-/** The window of a band; of a calendar band, the length of the period that ends at `resetAt`. */
-function windowMsOf({ calendar, windowTicks }: Band, resetAt: number): number {
+/** The window of a band; of a calendar band, the length of the period that ends at `resetAt`. CONCURRENCY has none. */
+function windowMsOf({ algorithm, calendar, windowTicks }: Band, resetAt: number): number {
+  if (algorithmTraits[algorithm].takesHolds) return 0
   if (calendar === undefined) return windowTicks / ticksPerMs
   return (resetAt - periodsOf(calendar).at(resetAt - 1).start) / ticksPerMs
 }
