@@ -27,14 +27,8 @@ import { type Answer, decode, newEdit, UnknownPeriod } from './decode.js'
 import { encode } from './encode.js'
 import { consumeScript } from './lua/consume.generated.js'
 import type { Backdate, LastEdit, Lookup, Names, Operation } from './operation.js'
-import { decodeTerms, expiryOf } from './overrides/encoding.js'
 import { OverriddenGroups } from './overrides/overridden-groups.js'
-import {
-  LastKnownOverrides,
-  type LookupResult,
-  type OverrideCache,
-  OverrideCaches,
-} from './overrides/override-cache.js'
+import { type LookupResult, type OverrideCache, OverrideCaches } from './overrides/override-cache.js'
 import { RedisOverrides } from './overrides/redis-overrides.js'
 import { probeCharge, probeKeys } from './probe.js'
 import { ClusterReservations } from './reservations/cluster/cluster-reservations.js'
@@ -112,7 +106,6 @@ export class RedisBuckets implements LeasingStore {
   }
   readonly reservations: ReservationStorage
   readonly #groups = new OverriddenGroups()
-  readonly #lastKnown = new LastKnownOverrides()
   readonly #overrideCaches: OverrideCaches
   readonly #names: Names
   readonly #batches = new TurnBatches<Job>({
@@ -137,7 +130,7 @@ export class RedisBuckets implements LeasingStore {
     const reserving: RedisReservationsOptions = {
       ...{ connection, prefix },
       ask: (operation) => this.ask(operation),
-      overridden: (rule, override) => this.#overridden(rule, override),
+      overridden: (rule, override) => this.#groups.of(rule, override),
     }
     this.reservations = connection.isCluster
       ? new ClusterReservations({ ...reserving, now, slotOf: (key) => this.slotOf(key) })
@@ -330,11 +323,8 @@ export class RedisBuckets implements LeasingStore {
   }
 
   #groupOf(cache: OverrideCache, { operation, item, otherwise }: Lookup, found: LookupResult): BucketGroup {
-    const { override } = found
     const { group: rule, key } = operation.items[item] as Charge
-    const group = override === undefined ? rule : this.#overridden(rule, override)
-    if (override === undefined) this.#lastKnown.delete(rule, key)
-    else this.#lastKnown.set(rule, key, group, expiryOf(override))
+    const group = this.#groups.found(rule, key, found.override)
     // The override of a range may hide one of the key itself, so neither is cached.
     if (otherwise.length === 0) cache.add(rule, key, group, found)
     return group
@@ -342,16 +332,7 @@ export class RedisBuckets implements LeasingStore {
 
   /** The group of a key with an override, of its own or of its range, from the cache of this process. */
   cachedGroup(rule: BucketGroup, key: string): BucketGroup | undefined {
-    const nowMs = this.#localClock.now()
-    const own = this.#lastKnown.get(rule, key, nowMs)
-    const range = own === undefined ? this.overrides.rangeOf(rule, key) : undefined
-    return range === undefined || (expiryOf(range) ?? Number.POSITIVE_INFINITY) <= nowMs
-      ? own
-      : this.#overridden(rule, range)
-  }
-
-  #overridden(rule: BucketGroup, override: Buffer): BucketGroup {
-    return this.#groups.get(rule, override.toString('latin1'), () => decodeTerms(override))
+    return this.#groups.lastKnown(rule, key, this.#localClock.now(), () => this.overrides.rangeOf(rule, key))
   }
 
   #answer(job: Job, answer: Answer | UnknownPeriod | FluxGateError, sentAt: number): void {
