@@ -51,6 +51,7 @@ export function* matcherSteps(rules: readonly Rule[], caseSensitive: boolean): S
 
 /** Most methods are already upper case, and checking is faster than converting. */
 function upperCase(method: string | null | undefined): string | undefined {
+  if (method === 'GET' || method === 'POST') return method
   if (method === undefined || method === null) return undefined
   for (let i = 0; i < method.length; i++) if (method.charCodeAt(i) > lastCapital) return method.toUpperCase()
   return method

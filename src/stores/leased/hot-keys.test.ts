@@ -10,7 +10,7 @@ describe('HotKeys', () => {
     const keys = new HotKeys()
     for (let i = 0; i < 31; i++) expect(keys.count(1, 'a', 100 + i, minRequests, withinMs)).toBeUndefined()
     expect(keys.count(1, 'a', 1_100, minRequests, withinMs)).toEqual({ requests: 32, countedFrom: 100 })
-    expect(keys.count(1, 'a', 1_100.1, minRequests, withinMs)).toBeUndefined()
+    expect(keys.count(1, 'a', 1_101, minRequests, withinMs)).toBeUndefined()
   })
 
   it('starts again when the clock steps back', () => {

@@ -8,8 +8,10 @@ export interface Demand {
 
 /** Slots in which a key may be counted, so that a few busy keys with similar hashes do not displace each other. */
 const ways = 4
-/** A power of two. All slots together take 112 KiB. */
+/** A power of two. All slots together take 128 KiB. */
 const setCount = 2_048
+/** Numbers per slot: hash, number of requests, and time of the first one. The fourth keeps a set within 64 bytes, a cache line. */
+const slotLength = 4
 const maxCount = 65_535
 
 /**
@@ -18,33 +20,40 @@ const maxCount = 65_535
  * the 32-bit hashes of two keys are equal, and keys with few requests leave no entry behind.
  */
 export class HotKeys {
-  readonly #hashes = new Uint32Array(setCount * ways)
-  readonly #counts = new Uint16Array(setCount * ways)
-  /** The time of the first counted request, in milliseconds. */
-  readonly #countedFrom = new Float64Array(setCount * ways)
+  readonly #slots = new Uint32Array(setCount * ways * slotLength)
 
-  /** Counts a request. Returns the demand of the key if it made at least `minRequests` within `withinMs`. */
+  /** Counts a request. Returns the demand of the key if it made at least `minRequests` within `withinMs`, in whole milliseconds. */
   count(seed: number, key: string, now: number, minRequests: number, withinMs: number): Demand | undefined {
+    const slots = this.#slots
     const hash = hashOf(seed, key)
-    const first = (hash & (setCount - 1)) * ways
+    // Whole milliseconds modulo 2³². If the clock steps back, the difference to an earlier time is very large.
+    const time = Math.floor(now) >>> 0
+    const first = (hash & (setCount - 1)) * ways * slotLength
     let smallest = first
-    for (let slot = first; slot < first + ways; slot++) {
-      const elapsed = now - (this.#countedFrom[slot] as number)
-      if (elapsed > withinMs || elapsed < 0) this.#counts[slot] = 0
-      else if (this.#hashes[slot] === hash && this.#counts[slot] !== 0) {
-        const requests = Math.min((this.#counts[slot] as number) + 1, maxCount)
-        this.#counts[slot] = requests
-        return requests < minRequests ? undefined : { requests, countedFrom: this.#countedFrom[slot] as number }
+    let fewest = maxCount + 1
+    for (let slot = first; slot < first + ways * slotLength; slot += slotLength) {
+      const elapsed = (time - (slots[slot + 2] as number)) >>> 0
+      let count = slots[slot + 1] as number
+      if (elapsed > withinMs) {
+        count = 0
+        slots[slot + 1] = 0
+      } else if (slots[slot] === hash && count !== 0) {
+        const requests = Math.min(count + 1, maxCount)
+        slots[slot + 1] = requests
+        return requests < minRequests ? undefined : { requests, countedFrom: Math.floor(now) - elapsed }
       }
-      if ((this.#counts[slot] as number) < (this.#counts[smallest] as number)) smallest = slot
+      if (count < fewest) {
+        fewest = count
+        smallest = slot
+      }
     }
-    if ((this.#counts[smallest] as number) > 1) {
-      this.#counts[smallest] = (this.#counts[smallest] as number) - 1
+    if (fewest > 1) {
+      slots[smallest + 1] = fewest - 1
       return undefined
     }
-    this.#hashes[smallest] = hash
-    this.#counts[smallest] = 1
-    this.#countedFrom[smallest] = now
+    slots[smallest] = hash
+    slots[smallest + 1] = 1
+    slots[smallest + 2] = time
     return minRequests > 1 ? undefined : { requests: 1, countedFrom: now }
   }
 }

@@ -48,7 +48,9 @@ export class LeasePools {
   }
 
   find(group: BucketGroup, key: string): Pool | undefined {
-    return this.#of(group).byKey.get(key)
+    const { byKey } = this.#of(group)
+    // Without pools, the key need not be hashed.
+    return byKey.size === 0 ? undefined : byKey.get(key)
   }
 
   /**

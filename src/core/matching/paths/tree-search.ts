@@ -193,9 +193,15 @@ function chosenAt<Leaf extends TreeLeaf>(
     const choice = choices[i] as Choice<Leaf>
     if (choice.first !== first) continue
     const end = start + choice.text.length
-    if ((end === path.length || path.charCodeAt(end) === slash) && path.startsWith(choice.text, start)) return choice
+    if ((end === path.length || path.charCodeAt(end) === slash) && hasText(path, start, choice.text)) return choice
   }
   return undefined
+}
+
+/** Like `path.startsWith(text, start)` for a text with the same first character. Faster for short texts, because V8 inlines it. */
+function hasText(path: string, start: number, text: string): boolean {
+  for (let i = 1; i < text.length; i++) if (path.charCodeAt(start + i) !== text.charCodeAt(i)) return false
+  return true
 }
 
 const slash = 0x2f
