@@ -58,10 +58,12 @@ export type {
   SettleOptions,
 } from './core/reservations/reservation.js'
 export type {
+  BucketState,
   ChargedCost,
   ReservationRequest,
   ReservationStorage,
   ReservationTerms,
+  ReservedPermits,
   ReservedState,
   ReserveOutcome,
   Settlement,

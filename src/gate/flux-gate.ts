@@ -1,7 +1,7 @@
 import type { BanStore } from '../core/contracts/ban-store.js'
 import type { OverrideStore } from '../core/contracts/override-store.js'
 import type { JointCheck, JointDecision, JointOptions } from '../core/decision/joint/joint-check.js'
-import type { BandDecision, Decision } from '../core/decision.js'
+import type { Decision } from '../core/decision.js'
 import type { ExplainOptions, Explanation } from '../core/explain/explanation.js'
 import type { CheckOptions, Handler } from '../core/handler.js'
 import type { Acquired } from '../core/holds/keep-hold.js'
@@ -12,6 +12,7 @@ import type {
   SettledReservation,
   SettleOptions,
 } from '../core/reservations/reservation.js'
+import type { BucketState } from '../core/reservations/reservation-storage.js'
 import type { RuleSet } from '../core/rule.js'
 import type { MetricsFormat } from '../telemetry/exposition/exposition.js'
 import type { CollectedMetric } from '../telemetry/metrics.js'
@@ -91,8 +92,8 @@ export interface FluxGate extends Handler {
   cancel(id: string): Promise<SettledReservation>
   /** The number of reservations that this process has made and that are neither settled, canceled nor expired. */
   readonly reservedCount: number
-  /** Returns the current buckets of a key under a rule, by band. Charges nothing. */
-  look(what: BucketSelector): Promise<readonly BandDecision[]>
+  /** Returns the current buckets of a key under a rule, by band, with their open reservations. Charges nothing. */
+  look(what: BucketSelector): Promise<readonly BucketState[]>
   /** Resets the buckets of a key, of a rule (without `key`), or of a rule set (without `ruleId`). */
   reset(what: Pick<BucketSelector, 'ruleSetId'> & Partial<BucketSelector>): Promise<void>
   /** Reloads the rules. Rejects if they are invalid; the current rules then stay in effect. */

@@ -4,9 +4,8 @@ import type { BanStore } from '../core/contracts/ban-store.js'
 import type { OverrideStore } from '../core/contracts/override-store.js'
 import type { EditedRules, ReloadRequest } from '../core/contracts/rule-set-provider.js'
 import { checkKey } from '../core/decision/check-request.js'
-import { composeDecision } from '../core/decision/compose-decision.js'
 import type { JointCheck, JointDecision, JointOptions } from '../core/decision/joint/joint-check.js'
-import type { BandDecision, Decision } from '../core/decision.js'
+import type { Decision } from '../core/decision.js'
 import { FluxGateError } from '../core/errors.js'
 import type { ExplainOptions, Explanation } from '../core/explain/explanation.js'
 import type { CheckOptions } from '../core/handler.js'
@@ -18,6 +17,7 @@ import type {
   SettledReservation,
   SettleOptions,
 } from '../core/reservations/reservation.js'
+import type { BucketState } from '../core/reservations/reservation-storage.js'
 import type { RuleSet } from '../core/rule.js'
 import { defaultMaxConcurrentWaits, WaitingRoom } from '../core/waiting/waiting-room.js'
 import { StandaloneHandler } from '../handlers/standalone.js'
@@ -31,6 +31,7 @@ import type { GateMetrics } from '../telemetry/gate-metrics.js'
 import type { CollectedMetric } from '../telemetry/metrics.js'
 import type { Warnings } from '../validation/warnings.js'
 import { banStore } from './bans/ban-store.js'
+import { bucketState } from './bucket-state.js'
 import { type CandidateControl, candidateControl } from './candidates/candidate-control.js'
 import { CandidateHandler, refundCandidate } from './candidates/candidate-handler.js'
 import { Candidates, withoutCandidates } from './candidates/candidates.js'
@@ -241,13 +242,13 @@ export class Gate implements FluxGate {
     return this.#handler.reservedCount
   }
 
-  async look({ ruleSetId, ruleId, key }: BucketSelector): Promise<readonly BandDecision[]> {
+  async look({ ruleSetId, ruleId, key }: BucketSelector): Promise<readonly BucketState[]> {
     this.#assertOpen()
-    const demands = this.#rules.choose(ruleSetId, ruleId).map(({ charge, isShadow }) => {
+    const states = this.#rules.choose(ruleSetId, ruleId).map(({ charge, isShadow }) => {
       const shadow = isShadow?.(checkKey(key)) ?? charge.shadow
-      return chargeOf({ ...charge, shadow }, checkKey(key), 0)
+      return bucketState(this.#store, ruleSetId, chargeOf({ ...charge, shadow }, checkKey(key), 0))
     })
-    return composeDecision(ruleSetId, demands, await this.#store.charge(demands, true), false).bands
+    return (await Promise.all(states)).flat()
   }
 
   async reset({ ruleSetId, ruleId, key }: Pick<BucketSelector, 'ruleSetId'> & Partial<BucketSelector>): Promise<void> {

@@ -48,6 +48,7 @@ function loadStore(
     reservations: {
       reserve: async (request) => (await loaded()).reservations.reserve(request),
       settle: async (request) => (await loaded()).reservations.settle(request),
+      reservedIn: async (group, key, now) => (await loaded()).reservations.reservedIn?.(group, key, now) ?? [],
     },
     retire: (group) => store?.retire?.(group),
     close: async () => (await loaded()).close(),

@@ -1,9 +1,10 @@
 import type { BanStore } from '../core/contracts/ban-store.js'
 import type { OverrideStore } from '../core/contracts/override-store.js'
-import type { BandDecision, Decision } from '../core/decision.js'
+import type { Decision } from '../core/decision.js'
 import type { ExplainOptions, Explanation } from '../core/explain/explanation.js'
 import type { CheckOptions, Handler } from '../core/handler.js'
 import type { RequestContext } from '../core/request-context.js'
+import type { BucketState } from '../core/reservations/reservation-storage.js'
 import type { RuleSet } from '../core/rule.js'
 import type { CandidateReport } from '../telemetry/candidates/report.js'
 import type { Warnings } from '../validation/warnings.js'
@@ -47,7 +48,7 @@ export interface ServerGate extends Required<Handler> {
     report(ruleSetId: string): CandidateReport | undefined
   }
   /** The current state of one bucket, by band. Charges nothing. */
-  look(what: Required<BucketSelector>): Promise<readonly BandDecision[]>
+  look(what: Required<BucketSelector>): Promise<readonly BucketState[]>
   reset(what: BucketSelector): Promise<void>
   reload(): Promise<void>
   health(): Promise<ServerHealth>

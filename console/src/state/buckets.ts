@@ -3,7 +3,10 @@ import { get } from './api.js'
 import type { PlacedRule } from './bans.js'
 import type { BandDecision } from './statistics.js'
 
-export type BucketBand = Omit<BandDecision, 'key'>
+export interface BucketBand extends Omit<BandDecision, 'key'> {
+  /** Open reservations, unless the bucket has none. */
+  readonly reserved?: { readonly reservations: number; readonly permits: number }
+}
 
 export const bucketPath = ({ ruleSetId, rule }: PlacedRule, key: string): string =>
   `/api/buckets?${new URLSearchParams({ ruleSetId, ruleId: rule.id, key })}`

@@ -303,6 +303,7 @@ export const en = {
   unchangedLines: '{count} unchanged {count:line|lines}',
   inProgress: '{count} in progress',
   freeIn: 'all free in {time} at the latest',
+  reserved: '{permits} reserved in {count} open {count:reservation|reservations}',
   durationDay: '{count}\u00a0d',
   durationHour: '{count}\u00a0h',
   durationMinute: '{count}\u00a0min',

@@ -304,6 +304,7 @@ export const ko: Readonly<Record<keyof typeof en, string>> = {
   unchangedLines: '변경 없는 {count}줄',
   inProgress: '진행 중 {count}건',
   freeIn: '늦어도 {time} 후 모두 해제',
+  reserved: '정산 전 예약 {count}건에서 {permits}개 차감',
   durationDay: '{count}일',
   durationHour: '{count}시간',
   durationMinute: '{count}분',

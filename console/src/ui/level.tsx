@@ -8,15 +8,19 @@ interface LevelProps {
   readonly resetAt: number
   /** 0 for requests in progress, which have no window. */
   readonly windowMs: number
+  /** Open reservations of the bucket. */
+  readonly reserved?: { readonly reservations: number; readonly permits: number } | undefined
   /** Default: the current time. */
   readonly now?: number
 }
 
 /** The level of one bucket: permits left, and the time until it is full or its window ends. */
-export function Level({ label, limit, remaining, resetAt, windowMs, now = Date.now() }: LevelProps) {
+export function Level({ label, limit, remaining, resetAt, windowMs, reserved, now = Date.now() }: LevelProps) {
   const share = limit === 0 ? 0 : Math.min(1, remaining / limit)
   const color = share === 0 ? 'bad' : share < 0.25 ? 'warn' : 'ok'
   const left = resetAt - now
+  // A part of the reserved permits may have refilled since.
+  const reservedShare = limit === 0 ? 0 : Math.min(1 - share, (reserved?.permits ?? 0) / limit)
   return (
     <div class="level">
       <span class="level-name">{label}</span>
@@ -26,6 +30,7 @@ export function Level({ label, limit, remaining, resetAt, windowMs, now = Date.n
         aria-label={t('levelLabel', { label, remaining: whole(remaining), limit: whole(limit) })}
       >
         <span class={`bar-${color}`} style={{ width: `${100 * share}%` }} />
+        {reservedShare > 0 && <span class="bar-reserved" style={{ width: `${100 * reservedShare}%` }} />}
       </span>
       <span class="number">
         {whole(remaining)} / {whole(limit)}
@@ -35,6 +40,13 @@ export function Level({ label, limit, remaining, resetAt, windowMs, now = Date.n
           ? t('inProgress', { count: whole(limit - remaining) })
           : t('per', { window: windowName(windowMs) })}
         {left > 0 && remaining < limit && ` · ${t(windowMs === 0 ? 'freeIn' : 'fullIn', { time: duration(left) })}`}
+        {reserved !== undefined && (
+          <span class="nowrap">
+            {' · '}
+            <span class="key key-reserved" aria-hidden="true" />{' '}
+            {t('reserved', { permits: whole(reserved.permits), count: whole(reserved.reservations) })}
+          </span>
+        )}
       </span>
     </div>
   )

@@ -1,3 +1,5 @@
+import { algorithmTraits } from '../../core/algorithm-traits.js'
+import { expiredTicks } from '../../core/reservations/reservation.js'
 import type { Band } from '../../core/rule.js'
 import { exactLimit, mulDiv } from '../exact.js'
 import { carriedFraction } from '../level.js'
@@ -18,6 +20,17 @@ export interface OpenReservation {
   readonly endsAt: number
   /** True if the permits are returned at that tick. */
   readonly isRefunded: boolean
+}
+
+/** True unless the reservation has expired. Buckets keep expired ones a while longer, unless their permits are refunded. */
+export function isOpenAt(
+  { takenAt, endsAt, isRefunded }: Pick<OpenReservation, 'takenAt' | 'endsAt' | 'isRefunded'>,
+  { algorithm, windowTicks }: Band,
+  now: number,
+): boolean {
+  // The permits of a window end with it, which may be before the reservation does.
+  const isLost = !algorithmTraits[algorithm].isRefilled && endsAt === takenAt + 2 * windowTicks
+  return now < (isRefunded || isLost ? endsAt : endsAt - expiredTicks)
 }
 
 interface Entry {
@@ -152,6 +165,11 @@ export class OpenReservations {
       if (limit !== undefined) entry.returnable = least(entry.returnable, limit) as Amount
     }
     return returned
+  }
+
+  /** The reservations that are open at a tick. */
+  openAt(now: number, band: Band): OpenReservation[] {
+    return this.#entries.flatMap(({ reservation }) => (isOpenAt(reservation, band, now) ? [reservation] : []))
   }
 
   /** Removes the reservations that were made later than `tick`. */

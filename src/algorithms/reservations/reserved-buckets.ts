@@ -1,6 +1,7 @@
 import { type Buckets, type CountedAs, newStep, type Step } from '../../core/algorithm.js'
 import { algorithmTraits } from '../../core/algorithm-traits.js'
 import { expiredTicks, type OnExpire } from '../../core/reservations/reservation.js'
+import type { ReservedPermits } from '../../core/reservations/reservation-storage.js'
 import type { Band } from '../../core/rule.js'
 import { type Amount, OpenReservations } from './open-reservations.js'
 
@@ -85,6 +86,15 @@ export class ReservedBuckets implements Buckets {
   openIn(slot: number, band: Band, now: number): number {
     this.#update(slot, band, now)
     return this.#bySlot.get(slot)?.size ?? 0
+  }
+
+  /** The open reservations of a bucket. Unlike `openIn`, leaves out those that have expired. */
+  reservedIn(slot: number, band: Band, now: number): ReservedPermits {
+    this.#update(slot, band, now)
+    const counted = this.#countedAs(slot, band)
+    const open = this.#bySlot.get(slot)?.openAt(now, counted.band) ?? []
+    const permits = open.reduce((sum, it) => sum + it.permits, 0) / counted.perPermit
+    return { reservations: open.length, permits: Math.ceil(permits) }
   }
 
   /** Adds a reservation whose permits have just been taken. */

@@ -1,5 +1,5 @@
 import type { BucketGroup, Charge, ChargeResult } from '../bucket-store.js'
-import type { Reason } from '../decision.js'
+import type { BandDecision, Reason } from '../decision.js'
 import type { Costs } from '../rule.js'
 import type { OnExpire } from './reservation.js'
 
@@ -80,6 +80,22 @@ export type SettleOutcome =
       readonly names: readonly string[]
     }
 
+/** The open reservations of one bucket. */
+export interface ReservedPermits {
+  /** The number of reservations that are neither settled, canceled nor expired. */
+  readonly reservations: number
+  /** The permits that they have taken. */
+  readonly permits: number
+}
+
+/** A bucket, as `look` returns it. */
+export interface BucketState extends BandDecision {
+  /** Its open reservations; missing if it has none, or if the store does not report them. */
+  readonly reserved?: ReservedPermits
+}
+
+export const noneReserved: ReservedPermits = { reservations: 0, permits: 0 }
+
 /**
  * Keeps reservations. A charge is recorded together with its buckets, and a settlement replaces it exactly once. Calls with an
  * id that is already known return the first result, so every call can be repeated after a failure.
@@ -89,6 +105,8 @@ export interface ReservationStorage {
   reserve(request: ReservationRequest): Promise<ReserveOutcome>
   /** Replaces the estimate with the actual cost. */
   settle(request: SettlementRequest): Promise<SettleOutcome>
+  /** Optional. The open reservations of a key, by band of the group. `now` is the tick of a result of the store. */
+  reservedIn?(group: BucketGroup, key: string, now: number): Promise<readonly ReservedPermits[]>
   /** Optional, for stores in this process: true if there is such a reservation. */
   has?(id: string): boolean
 }

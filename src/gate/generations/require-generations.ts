@@ -27,6 +27,9 @@ export function requireGenerations(store: BucketStore, generations: SharedGenera
     reservations: reservations && {
       reserve: (request) => known(() => reservations.reserve(request)),
       settle: (request) => known(() => reservations.settle(request)),
+      ...(reservations.reservedIn && {
+        reservedIn: (group, key, now) => known(async () => reservations.reservedIn?.(group, key, now) ?? []),
+      }),
     },
     refund: (refunds) => known(() => store.refund(refunds)),
     reset: (group, key) => known(() => store.reset(group, key)),

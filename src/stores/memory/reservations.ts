@@ -1,4 +1,4 @@
-import { type Charge, copyResult } from '../../core/bucket-store.js'
+import { type BucketGroup, type Charge, copyResult } from '../../core/bucket-store.js'
 import { type Clock, ticks } from '../../core/clock.js'
 import { expiredTicks, maxOpenReservations, type OnExpire } from '../../core/reservations/reservation.js'
 import {
@@ -6,6 +6,7 @@ import {
   chargedOf,
   type ReservationRequest,
   type ReservationStorage,
+  type ReservedPermits,
   type ReservedState,
   type ReserveOutcome,
   type Settlement,
@@ -83,6 +84,11 @@ export class MemoryReservations implements ReservationStorage {
     const result = copyResult(charges, this.#store.chargeSync(charges, true))
     stored.settlement = { ...state, charges, result, isCanceled: amounts === undefined }
     return stored.settlement
+  }
+
+  async reservedIn(group: BucketGroup, key: string, now: number): Promise<readonly ReservedPermits[]> {
+    const found = group.listed === undefined ? this.#store.findSlot(group, key) : undefined
+    return found?.table.reservedIn(found.slot, now) ?? []
   }
 
   has(id: string): boolean {

@@ -4,6 +4,7 @@ import { takeHolds } from '../../core/algorithm-traits.js'
 import type { BucketGroup } from '../../core/bucket-store.js'
 import type { HoldId } from '../../core/holds/hold-storage.js'
 import { ownText } from '../../core/keys/bounded-key.js'
+import { noneReserved, type ReservedPermits } from '../../core/reservations/reservation-storage.js'
 import type { Band } from '../../core/rule.js'
 
 /**
@@ -72,6 +73,13 @@ export class RuleTable {
     for (const [i, buckets] of this.buckets.entries())
       if (buckets instanceof ReservedBuckets) most = Math.max(most, buckets.openIn(slot, this.bands[i] as Band, now))
     return most
+  }
+
+  /** The open reservations of a slot, by band. */
+  reservedIn(slot: number, now: number): readonly ReservedPermits[] {
+    return this.buckets.map((buckets, i) =>
+      buckets instanceof ReservedBuckets ? buckets.reservedIn(slot, this.bands[i] as Band, now) : noneReserved,
+    )
   }
 
   slotOf(key: string): number | undefined {

@@ -128,7 +128,7 @@ export class RedisBuckets implements LeasingStore {
     this.#names = { prefix, layouts, calendarSpan, overrideOf }
     const now = () => (clock === undefined ? -1 : ticks(clock))
     const reserving: RedisReservationsOptions = {
-      ...{ connection, prefix },
+      ...{ connection, prefix, layouts },
       ask: (operation) => this.ask(operation),
       overridden: (rule, override) => this.#groups.of(rule, override),
     }

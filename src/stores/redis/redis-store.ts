@@ -121,6 +121,7 @@ export function redisStore(where: string | RedisOptions | object, options: Redis
     reservations: {
       reserve: (request) => afterConnecting(() => reservations.reserve(request)),
       settle: (request) => afterConnecting(() => reservations.settle(request)),
+      reservedIn: (group, key, now) => afterConnecting(async () => reservations.reservedIn?.(group, key, now) ?? []),
     },
     refund: (refunds) => afterConnecting(() => store.refund(refunds)),
     reset: (group, key) => afterConnecting(() => store.reset(group, key)),

@@ -174,6 +174,10 @@ const guardReservations = (reservations: ReservationStorage, guarded: Guarded): 
       },
     ),
   settle: (request) => guarded('settle a reservation', () => reservations.settle(request)),
+  ...(reservations.reservedIn && {
+    reservedIn: (group, key, now) =>
+      guarded('read reservations', async () => reservations.reservedIn?.(group, key, now) ?? []),
+  }),
 })
 
 /**

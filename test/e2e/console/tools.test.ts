@@ -89,7 +89,7 @@ describe('the key page', () => {
     expect(page.problems).toEqual([])
   })
 
-  it('shows every used bucket of a key, and refunds the cost that its rule charges', async () => {
+  it('shows every used bucket of a key with its reservations, and refunds the cost that its rule charges', async () => {
     const rule = (id: string, fields: object) => ({ id, path: '/ai/**', limitScope: 'USER_ID', ...fields })
     const rules = [
       rule('requests', { bands: [{ label: 'per-hour', capacity: 4, window: '1h' }] }),
@@ -105,17 +105,26 @@ describe('the key page', () => {
     const shop = await openShop({ rules: { ruleSets: [{ id: 'shop', rules }] } })
     const request = { path: '/ai/chat', userId: 'u1', clientIp: '10.1.2.3', headers: { 'x-model': 'large' } }
     await shop.check({ ...request, attributes: { beta: 'on' }, costs: { tokens: 400 } })
+    const reserved = await fetch(`${shop.url}/api/ratelimit/reserve`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json' },
+      body: JSON.stringify({ ...request, attributes: { beta: 'on' }, costs: { tokens: 100 }, ttlMs: 600_000 }),
+    })
+    expect(reserved.status).toBe(200)
     const page = await open(`${shop.console}#/keys?key=u1`)
     // The rule for requests decides, because it has fewer requests left in proportion. Only its name is in the statistics.
-    await page.getByRole('img', { name: 'per-hour: 3 of 4 left' }).waitFor()
+    await page.getByRole('img', { name: 'per-hour: 2 of 4 left' }).waitFor()
+    await page.getByRole('region', { name: 'requests' }).getByText('1 reserved in 1 open reservation').waitFor()
     const tokens = page.getByRole('region', { name: 'tokens' })
-    await tokens.getByRole('img', { name: 'per-hour: 600 of 1,000 left' }).waitFor()
+    await tokens.getByRole('img', { name: 'per-hour: 500 of 1,000 left' }).waitFor()
+    await tokens.getByText('100 reserved in 1 open reservation').waitFor()
+    await expectAccessible(page)
     expect(await page.getByRole('region', { name: 'unused' }).count()).toBe(0)
     await tokens.getByRole('button', { name: 'Refund' }).click()
     await page.getByRole('spinbutton', { name: 'tokens' }).fill('300')
     await page.getByRole('dialog').getByRole('button', { name: 'Refund' }).click()
-    await tokens.getByRole('img', { name: 'per-hour: 900 of 1,000 left' }).waitFor()
-    await page.getByRole('img', { name: 'per-hour: 3 of 4 left' }).waitFor()
+    await tokens.getByRole('img', { name: 'per-hour: 800 of 1,000 left' }).waitFor()
+    await page.getByRole('img', { name: 'per-hour: 2 of 4 left' }).waitFor()
     expect(page.problems).toEqual([])
   })
 

@@ -68,6 +68,8 @@ it('are made by one process, and repeated and settled by others', async () => {
   const options = { costs: { tokens: 600 }, ttlMs, id: 'job {7}: ключ' }
   const first = await one.reserve(context, options)
   expect(first.decision).toMatchObject({ allowed: true, degraded: false })
+  const [bucket] = await other.look({ ruleSetId: 'llm', ruleId: 'user', key: 'ann' })
+  expect(bucket).toMatchObject({ reserved: { reservations: 1, permits: 600 } })
   expect(await other.reserve(contexts[1] as typeof context, options)).toEqual(first)
   expect(await used(other)).toEqual({ team: 600, user: 600, requests: 1, all: 1 })
   const settled = await other.settle(options.id, { costs: { tokens: 150 } })

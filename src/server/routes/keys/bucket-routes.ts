@@ -28,12 +28,13 @@ export function bucketRoutes({ gate, log, showKey }: ApiParts): Route[] {
       async handle({ query: { ruleSetId, ruleId, key } }) {
         activeRule(gate, { id: ruleSetId, ruleId })
         const found = await gate.look({ ruleSetId, ruleId, key })
-        const bands = found.map(({ label, limit, remaining, resetAt, windowMs }) => ({
+        const bands = found.map(({ label, limit, remaining, resetAt, windowMs, reserved }) => ({
           label,
           limit,
           remaining,
           resetAt,
           windowMs,
+          ...(reserved && { reserved }),
         }))
         return json({ ruleSetId, ruleId, key, bands })
       },
@@ -58,6 +59,15 @@ export function bucketRoutes({ gate, log, showKey }: ApiParts): Route[] {
   ]
 }
 
+const reservedPermits = object(
+  {
+    reservations: count('Reservations that are neither settled, canceled nor expired.'),
+    permits: count('The permits that they have taken.'),
+  },
+  {},
+  { title: 'ReservedPermits', isOpen: true },
+)
+
 const bucketBand = object(
   {
     label: text,
@@ -66,7 +76,7 @@ const bucketBand = object(
     resetAt: epochMs('The time at which the bucket is full or its window ends.'),
     windowMs,
   },
-  {},
+  { reserved: described(reservedPermits, 'Open reservations, unless the bucket has none.') },
   { title: 'BucketBand', isOpen: true },
 )
 

@@ -7,6 +7,7 @@ import {
   type ReservationRequest,
   type ReservationStorage,
   type ReservationTerms,
+  type ReservedPermits,
   type ReserveOutcome,
   type Settlement,
   type SettlementRequest,
@@ -16,17 +17,19 @@ import {
 import type { RedisConnection } from '../../../redis/client/connection.js'
 import { wrapRedisError } from '../../../redis/client/errors.js'
 import { bytesReply, malformedReply } from '../../../redis/client/replies.js'
-import { bucketPrefix } from '../bucket-keys.js'
+import { bucketPrefix, type Layouts } from '../bucket-keys.js'
 import type { Answer } from '../decode.js'
 import type { EndedCharge, Ending, Operation, ReservationPlace } from '../operation.js'
 import { describe } from './description.js'
 import { endedResults, type KeptReservation, readRecord, resultOf } from './record.js'
+import { reservedIn } from './reserved-records.js'
 
 export interface RedisReservationsOptions {
   readonly connection: RedisConnection
   readonly prefix: string
   /** Executes an operation of the script. */
   readonly ask: (operation: Operation) => Promise<Answer>
+  readonly layouts: Layouts
   /** The group of an override of a rule. */
   readonly overridden: (rule: BucketGroup, override: Buffer) => BucketGroup
 }
@@ -80,6 +83,10 @@ export class RedisReservations implements ReservationStorage {
     return settlementOf(kept, charges, endedResults(items, ended), how === 'CANCELED')
   }
 
+  reservedIn(group: BucketGroup, key: string, now: number): Promise<readonly ReservedPermits[]> {
+    return readReserved(this.#options, group, key, now)
+  }
+
   #recordKey(id: string): string {
     return `${bucketPrefix(this.#options.prefix, id)}:reservation`
   }
@@ -103,6 +110,25 @@ export class RedisReservations implements ReservationStorage {
     const [oldest = ''] = this.#kept.keys()
     this.#kept.delete(oldest)
   }
+}
+
+/** The open reservations of a key, by band of the group. */
+export async function readReserved(
+  { connection, prefix, layouts }: RedisReservationsOptions,
+  group: BucketGroup,
+  key: string,
+  now: number,
+): Promise<readonly ReservedPermits[]> {
+  if (group.listed !== undefined) return []
+  const layout = layouts.of(group)
+  const name = bucketPrefix(prefix, key) + layout.suffix
+  let reply: unknown
+  try {
+    reply = await connection.call(name, ['GET', name], true)
+  } catch (error) {
+    throw wrapRedisError(error, 'read reservations')
+  }
+  return reply === null ? [] : reservedIn(bytesReply(reply), group, layout, now)
 }
 
 /** Where the record of a reservation is, and its id in the buckets. */

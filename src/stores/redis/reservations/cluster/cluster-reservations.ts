@@ -1,8 +1,9 @@
-import type { ChargeResult } from '../../../../core/bucket-store.js'
+import type { BucketGroup, ChargeResult } from '../../../../core/bucket-store.js'
 import { FluxGateError } from '../../../../core/errors.js'
 import {
   type ReservationRequest,
   type ReservationStorage,
+  type ReservedPermits,
   type ReservedState,
   type ReserveOutcome,
   type SettlementRequest,
@@ -11,7 +12,7 @@ import {
 } from '../../../../core/reservations/reservation-storage.js'
 import { joinResults, partsOf } from '../../across-slots.js'
 import type { KeptReservation } from '../record.js'
-import type { RedisReservationsOptions } from '../redis-reservations.js'
+import { type RedisReservationsOptions, readReserved } from '../redis-reservations.js'
 import { Coordinator, type CoordinatorRecord } from './coordinator.js'
 import { type Attempt, SlotReservations } from './slot-reservations.js'
 
@@ -37,12 +38,14 @@ const maxAttempts = 5
  * that was interrupted, in any process.
  */
 export class ClusterReservations implements ReservationStorage {
+  readonly #options: ClusterReservationsOptions
   readonly #slotOf: (key: string) => number
   readonly #coordinator: Coordinator
   readonly #slots: SlotReservations
   readonly #kept = new Map<string, Made>()
 
   constructor(options: ClusterReservationsOptions) {
+    this.#options = options
     this.#slotOf = options.slotOf
     this.#coordinator = new Coordinator(options)
     this.#slots = new SlotReservations(options)
@@ -73,6 +76,10 @@ export class ClusterReservations implements ReservationStorage {
     if (record?.attempt === made.attempt && record.state === 'MADE') return 'EXPIRED'
     if (ended === undefined || record === undefined) return 'UNKNOWN'
     return { ...stateOf(made, ended), isCanceled: record.amounts === undefined }
+  }
+
+  reservedIn(group: BucketGroup, key: string, now: number): Promise<readonly ReservedPermits[]> {
+    return readReserved(this.#options, group, key, now)
   }
 
   /** No other process knows the id, so the reservation is recorded only after it was made. */
