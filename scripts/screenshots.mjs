@@ -91,8 +91,6 @@ const documented = [
   ['rules', '#/rules', 'light', 1280, 640],
   ['editor', '#/rules/shop/reads', 'dark', 1280, 880],
   ['candidate', '#/candidates/shop', 'light', 1280, 760],
-  ['try', '#/try', 'light', 1280, 760],
-  ['what-if', '#/whatif', 'dark', 1280, 900],
   ['playground', '#/playground', 'light', 1280, 1080],
 ]
 
