@@ -16,7 +16,7 @@ it('puts a candidate into all workers, adds up their reports, promotes and drops
     const running = workspace.launch(['candidate', ...args, '--server', server.api])
     return { status: await running.ended, stdout: running.stdout(), stderr: running.stderr() }
   }
-  const missing = 'Rule set "api" has no candidate. Put one first.\n'
+  const missing = 'There is no candidate of rule set "api". Correct the id, or put a candidate first.\n'
   for (const command of ['get', 'report', 'promote', 'drop'])
     expect(await run(command, 'api'), command).toEqual({ status: 1, stdout: '', stderr: missing })
   expect(await run('put', 'api', 'stricter.yaml')).toEqual({

@@ -53,4 +53,7 @@ export async function dropCandidate(store: Store, ruleSetId: string, edit: Edit)
 }
 
 export const noCandidate = (ruleSetId: string): FluxGateError =>
-  new FluxGateError('FLUXGATE_CANDIDATE_UNKNOWN', `Rule set "${ruleSetId}" has no candidate. Put one first.`)
+  new FluxGateError(
+    'FLUXGATE_CANDIDATE_UNKNOWN',
+    `There is no candidate of rule set "${ruleSetId}". Correct the id, or put a candidate first.`,
+  )
