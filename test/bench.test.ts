@@ -122,7 +122,7 @@ describe('npm run bench', () => {
     const { status, stdout, stderr } = await run(['--expose-gc', 'bench/run.mjs', 'growth', '--quick'])
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
     expect([...stdout.matchAll(/^## (.+)$/gm)].map((match) => match[1])).toEqual([
-      'Flat within 1.5 times',
+      'Costs within 1.5 times',
       'Keys in memory',
       'Keys in Redis',
       'Rules',

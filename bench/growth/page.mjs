@@ -39,7 +39,7 @@ Every point is measured in rounds that alternate between all points. Costs are m
 chart shows the quartiles. The growth of a cost is its largest ratio to the first point, computed within each round. It is flat if the upper quartile is at most ${flatWithin}.
 [Capacity planning](../guide/capacity.md) turns these costs into numbers of machines.
 
-## Flat within ${flatWithin} times
+## Costs within ${flatWithin} times
 
 ${table(['dimension', 'cost', 'largest growth', 'quartiles', 'result'], flat, 2)}
 

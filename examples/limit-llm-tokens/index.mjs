@@ -3,7 +3,7 @@ import { createServer } from 'node:http'
 import { createFluxGate } from 'fluxgate-js'
 import { complete } from './model.mjs'
 
-// 60 requests and 100 000 tokens per minute for each API key, decided together.
+// 60 requests and 100,000 tokens per minute for each API key, decided together.
 const limit = (id, capacity, fields) => ({ id, limitScope: 'API_KEY', bands: [{ capacity, window: '1m' }], ...fields })
 const gate = await createFluxGate({
   rules: { id: 'llm', rules: [limit('requests', 60), limit('tokens', 100_000, { cost: 'tokens' })] },

@@ -122,7 +122,7 @@ export class HoldLists implements Buckets {
     return true
   }
 
-  /** Holds are released, so that they cannot be forced. Limiters reject such calls. */
+  /** Has no effect, because slots are released and not refilled. Limiters reject `force` under CONCURRENCY. */
   force(): void {}
 
   expiresAt(slot: number): number {

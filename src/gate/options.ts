@@ -18,7 +18,7 @@ export interface FluxGateOptions {
   readonly rules?: string | RuleSetInput | readonly RuleSetInput[] | RulesSettings | RuleSetProvider
   /** The bucket store: `memory` (default), a `redis://` URI, Redis settings (cluster, Sentinel), or a `BucketStore`. */
   readonly store?: string | RedisStoreSettings | BucketStore
-  /** Maximum number of keys in the memory store that the gate opens; default 1 000 000. */
+  /** Maximum number of keys in the memory store that the gate opens; default 1,000,000. */
   readonly maxKeys?: number
   /** Key resolvers for rules of scope CUSTOM, by the name in `keyResolver`. */
   readonly keyResolvers?: NamedResolvers
@@ -36,7 +36,7 @@ export interface FluxGateOptions {
     readonly strategy?: ReloadChoice | ReloadStrategy
     /** PUBSUB with rules outside Redis: the channel, on the Redis of the store; default `fluxgate:rule-reload`. */
     readonly channel?: string
-    /** Interval of POLLING in milliseconds; default 30 000. */
+    /** Interval of POLLING in milliseconds; default 30,000. */
     readonly pollingIntervalMs?: number
     /** Same as `pollingIntervalMs`, in the notation of a file: `'30s'`, or a number of seconds. */
     readonly pollingInterval?: string | number

@@ -54,7 +54,7 @@ export interface FluxGateServer {
   listen(options?: ListenOptions): Promise<{ readonly url: string; readonly port: number }>
   /** Readiness probes fail from now on, and connections are closed after their response. */
   drain(): void
-  /** Stops listening and waits at most `graceMs` (default 10 000) for requests in flight. Does not close the gate. */
+  /** Stops listening and waits at most `graceMs` (default 10,000) for requests in flight. Does not close the gate. */
   close(graceMs?: number): Promise<void>
 }
 

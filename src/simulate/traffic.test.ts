@@ -28,7 +28,7 @@ describe('poisson traffic', () => {
     instants(poisson(900, { from: 0, until: 100 * second }, seededRandom(ofSeed)))
 
   it(`has its rate on average (seed ${seed})`, () => {
-    // 90 000 expected; 1 500 are five standard deviations.
+    // 90,000 expected; 1,500 are five standard deviations.
     expect(Math.abs(run(seed).length - 90_000)).toBeLessThan(1_500)
   })
 

@@ -17,7 +17,7 @@ export const durationForms = 'a number of seconds, or text such as 500ms, 1.5s, 
 
 /**
  * Converts `"1m"`, `"500ms"` or a number of seconds to ticks (whole microseconds). Returns `undefined` for anything else.
- * The decimal digits are converted exactly: 0.1 s is 100 000 ticks, and a duration with a fraction of a tick is rejected, not rounded.
+ * The decimal digits are converted exactly: 0.1 s is 100,000 ticks, and a duration with a fraction of a tick is rejected, not rounded.
  */
 export function durationTicks(value: unknown): number | undefined {
   if (typeof value === 'number') return value < 0 ? undefined : secondsTicks(value)

@@ -93,7 +93,7 @@ describe('memoryStore bounds', () => {
     for (let i = 0; i < 5_000; i++) limiter.consumeSync(`key${i}`)
     const looks = vi.spyOn(RuleTable.prototype, 'expiresAt')
     for (let i = 0; i < 10_000; i++) limiter.consumeSync(`new${i}`)
-    // All 5 000 once, then a few per new key. Inspecting 1 024 buckets per new key would be ten million.
+    // All 5,000 once, then a few per new key. Inspecting 1,024 buckets per new key would be ten million.
     expect(looks.mock.calls.length).toBeLessThan(400_000)
     looks.mockRestore()
   })

@@ -42,7 +42,7 @@ export interface BulkOptions {
   readonly ratePerSecond?: number
   /** The maximum number of failures that the report lists. All failures are counted. Default: 100. */
   readonly maxFailures?: number
-  /** The load stops if outstanding replies do not arrive for this time, in milliseconds. Default: 10 000. */
+  /** The load stops if outstanding replies do not arrive for this time, in milliseconds. Default: 10,000. */
   readonly silenceMs?: number
   /** Stops reading records when aborted. Replies in flight are still awaited. */
   readonly signal?: AbortSignal

@@ -24,7 +24,7 @@ export function slotTag(slot: number): string {
 function findNumbers(): Uint32Array {
   const found = new Uint32Array(slots)
   const isFound = new Uint8Array(slots)
-  // The last slot is reached at the number 87 572, so the array is large enough.
+  // The last slot is reached at the number 87,572, so the array is large enough.
   const checksums = new Uint16Array(8 * slots)
   for (let number = 0, left = slots; left > 0; number++) {
     const before = number < 36 ? 0 : (checksums[Math.trunc(number / 36)] as number)

@@ -12,13 +12,13 @@ import { Waiters } from './waiters.js'
 
 /** Options of `quorumLock`. `timeoutMs` applies to each server: default 500, at most a twentieth of the lease, at least 5. */
 export interface QuorumOptions extends LockOptions {
-  /** Average delay between attempts in milliseconds, from 1 to 60 000; default 100. */
+  /** Average delay between attempts in milliseconds, from 1 to 60,000; default 100. */
   readonly retryMs?: number
 }
 
 /** Options of `redisSemaphore`. */
 export interface SemaphoreOptions extends LockOptions {
-  /** Maximum number of concurrent holders, from 1 to 1 000 000. */
+  /** Maximum number of concurrent holders, from 1 to 1,000,000. */
   readonly permits: number
 }
 

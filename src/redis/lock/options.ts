@@ -11,9 +11,9 @@ import { object } from '../../validation/structures.js'
 
 /** Options for all holds of a lock. Each hold can override them. */
 export interface HoldOptions {
-  /** The lease duration in milliseconds, from 10 to 86 400 000 (one day). Default: 10 000. */
+  /** The lease duration in milliseconds, from 10 to 86,400,000 (one day). Default: 10,000. */
   readonly ttlMs?: number
-  /** How long to wait while other owners hold the lock, in milliseconds; 0 means not to wait. Default: 10 000. */
+  /** How long to wait while other owners hold the lock, in milliseconds; 0 means not to wait. Default: 10,000. */
   readonly waitMs?: number
   /** Whether waiting callers are served in the order of their requests. Default: false, which is faster. */
   readonly fair?: boolean

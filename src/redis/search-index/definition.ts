@@ -48,7 +48,7 @@ export interface SuggestField {
   readonly kind: 'suggest'
   /** The member of the record. Default: the member with the name of the field. */
   readonly from?: string
-  /** The member with the weight of the record: an integer from 1 to 1 000 000 000. Default: every record has weight 1. */
+  /** The member with the weight of the record: an integer from 1 to 1,000,000,000. Default: every record has weight 1. */
   readonly weight?: string
 }
 
@@ -61,9 +61,9 @@ export interface IndexDefinition {
   readonly name: string
   /** Up to 32 indexed fields by name. */
   readonly fields?: Readonly<Record<string, IndexField>>
-  /** The number of last written records that `recent` lists, from 0 to 1 000. Default: 100. */
+  /** The number of last written records that `recent` lists, from 0 to 1,000. Default: 100. */
   readonly recent?: number
-  /** The maximum number of records. Writing another record evicts one. Default: 1 000 000. */
+  /** The maximum number of records. Writing another record evicts one. Default: 1,000,000. */
   readonly maxRecords?: number
   /** Which record is evicted: the one written longest ago, or the one with the smallest value of a number field. */
   readonly evict?: 'oldest' | { readonly least: string }

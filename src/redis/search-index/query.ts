@@ -25,7 +25,7 @@ export interface FindQuery {
   readonly tagged?: Readonly<Record<string, string | readonly string[]>>
   /** Default: `ascending`. */
   readonly order?: 'ascending' | 'descending'
-  /** The maximum number of records on the page, from 1 to 1 000. Default: 20. */
+  /** The maximum number of records on the page, from 1 to 1,000. Default: 20. */
   readonly limit?: number
   /** The `cursor` of the previous page, for the same field and order. */
   readonly cursor?: string | null | undefined

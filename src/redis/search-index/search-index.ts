@@ -50,7 +50,7 @@ export class SearchIndex<Item extends object> {
     this.#calls = calls
   }
 
-  /** Inserts or replaces a record. Its JSON may have up to 262 144 bytes. */
+  /** Inserts or replaces a record. Its JSON may have up to 262,144 bytes. */
   async put(id: string, record: Item): Promise<void> {
     await this.#edit('PUT', id, documentOf(record), '')
   }
@@ -117,7 +117,7 @@ export class SearchIndex<Item extends object> {
     return pairs(rows).map(([term, count]) => ({ term: textOfBytes(term as Buffer), count: Number(count) }))
   }
 
-  /** Picks up to `count` (1 to 1 000) distinct random records, of all records or of one tag. */
+  /** Picks up to `count` (1 to 1,000) distinct random records, of all records or of one tag. */
   async sample(
     count: number,
     tagged?: { readonly field: string; readonly tag: string },

@@ -13,7 +13,7 @@ export interface LeasedOptions {
   readonly leaseShare?: number
   /** Number of requests per second from which a key is leased; default 32. A key with fewer is charged one by one. */
   readonly minRequests?: number
-  /** Maximum number of buckets that are leased at the same time; others are charged one by one. Default 50 000. */
+  /** Maximum number of buckets that are leased at the same time; others are charged one by one. Default 50,000. */
   readonly maxPools?: number
   /** Must not step back; default the monotonic system clock. */
   readonly clock?: Clock

@@ -17,7 +17,7 @@ import type { Backdate } from './operation.js'
 
 export interface CachedRejectionsOptions {
   readonly clock?: Clock | undefined
-  /** Maximum number of cached buckets; default 10 000. */
+  /** Maximum number of cached buckets; default 10,000. */
   readonly maxBuckets?: number
 }
 
@@ -264,7 +264,7 @@ function ruleOf(group: BucketGroup): BucketGroup {
   return charged.rule ?? charged
 }
 
-/** True if the entry is of charges with this group, and not of charges with other bands. */
+/** True if the entry belongs to charges of this group. Charges with other bands have other groups. */
 const isOf = ({ group }: Entry, charged: BucketGroup): boolean => (group.insteadOf ?? group) === charged
 
 /** Returns the bucket before the store's clock stepped back, if it did and the bucket has not been used since. */
