@@ -11,6 +11,7 @@ import type { ExplainOptions, Explanation } from '../core/explain/explanation.js
 import type { CheckOptions } from '../core/handler.js'
 import { type Acquired, keepHold } from '../core/holds/keep-hold.js'
 import type { RequestContext } from '../core/request-context.js'
+import { bucketState } from '../core/reservations/bucket-state.js'
 import type {
   Reservation,
   ReserveOptions,
@@ -31,7 +32,6 @@ import type { GateMetrics } from '../telemetry/gate-metrics.js'
 import type { CollectedMetric } from '../telemetry/metrics.js'
 import type { Warnings } from '../validation/warnings.js'
 import { banStore } from './bans/ban-store.js'
-import { bucketState } from './bucket-state.js'
 import { type CandidateControl, candidateControl } from './candidates/candidate-control.js'
 import { CandidateHandler, refundCandidate } from './candidates/candidate-handler.js'
 import { Candidates, withoutCandidates } from './candidates/candidates.js'

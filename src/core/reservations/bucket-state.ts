@@ -1,6 +1,6 @@
-import type { BucketStore, Charge } from '../core/bucket-store.js'
-import { composeDecision } from '../core/decision/compose-decision.js'
-import type { BucketState } from '../core/reservations/reservation-storage.js'
+import type { BucketStore, Charge } from '../bucket-store.js'
+import { composeDecision } from '../decision/compose-decision.js'
+import type { BucketState } from './reservation-storage.js'
 
 /** The buckets of a key under one rule, by band. `charge` has no permits, so that nothing is charged. */
 export async function bucketState(
