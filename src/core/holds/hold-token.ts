@@ -62,10 +62,19 @@ function parseNames(place: string): Pick<HoldToken, 'ruleSetId' | 'maxHoldMs' | 
   const [ruleSetId, maxHoldMs, ...names] = values as unknown[]
   const isSound = (ruleSetId === null || typeof ruleSetId === 'string') && typeof maxHoldMs === 'number'
   if (!isSound || !names.every((name) => typeof name === 'string' && name !== '')) return undefined
-  const texts = names as string[]
-  const buckets = Array.from({ length: texts.length / 2 }, (_, i) => ({
-    ruleId: texts[2 * i] as string,
-    key: texts[2 * i + 1] as string,
-  }))
-  return { ruleSetId: ruleSetId as string | null, maxHoldMs: maxHoldMs as number, buckets }
+  return {
+    ruleSetId: ruleSetId as string | null,
+    maxHoldMs: maxHoldMs as number,
+    buckets: bucketsOf(names as string[]),
+  }
+}
+
+/** Each bucket once: clients can send any text, and a long one could name a large bucket thousands of times. */
+function bucketsOf(names: readonly string[]): HoldToken['buckets'] {
+  const buckets = new Map<string, HoldToken['buckets'][0]>()
+  for (let i = 0; i < names.length; i += 2) {
+    const bucket = { ruleId: names[i] as string, key: names[i + 1] as string }
+    buckets.set(JSON.stringify(bucket), bucket)
+  }
+  return [...buckets.values()]
 }
