@@ -73,6 +73,7 @@ export const isOption = (name: string): boolean =>
 export function checkEdgeOptions(options: unknown): void {
   const given = isObject(options) ? options : {}
   const hasHandler = given.gate !== undefined || given.handler !== undefined
+  if (hasHandler) checkHandled(given)
   const kinds = { ...(hasHandler ? handlerKinds : ownKinds), ...edgeKinds }
   checkOptions(source, options, kinds, "options such as { capacity: 100, window: '1m' } or { gate }")
   if (given.gate !== undefined && given.handler !== undefined) throw conflict('handler', 'gate, which replaces it')
@@ -81,6 +82,23 @@ export function checkEdgeOptions(options: unknown): void {
   if (given.limits !== undefined) checkLimits(given)
   if (given.onRejected !== undefined && given.message !== undefined)
     throw conflict('message', 'onRejected, which sends the response')
+}
+
+/** Options of inline rules are known, so the error must not call them unknown. */
+function checkHandled(options: Readonly<Record<string, unknown>>): void {
+  // The option of express-rate-limit that sends rejections.
+  if (isFunction(options.handler) && handler.parse(options.handler) === undefined)
+    throw configInvalid(source, [
+      {
+        path: 'handler',
+        message: `${wrongValue(options.handler, handler.allowed)}. Use onRejected to send rejections`,
+      },
+    ])
+  const place = options.gate === undefined ? 'handler' : 'gate'
+  const issues = Object.keys(options)
+    .filter((name) => options[name] !== undefined && !isEdgeOption(name) && Object.hasOwn(ownKinds, name))
+    .map((path) => ({ path, message: `must not be combined with ${place}, which has its own rules and store` }))
+  if (issues.length > 0) throw configInvalid(source, issues)
 }
 
 /** The fields of the rules are validated when they are parsed. */

@@ -524,7 +524,7 @@ describe('options', () => {
     [{ capacity: 1, window: '1m', excludePatterns: ['/{a'] }, /excludePatterns\[0\]/],
     [{ capacity: 1, window: '1m', userIdHeader: 'no header' }, /userIdHeader: .*a header name/],
     [{ handler: {} }, /handler: .*a gate/],
-    [{ handler: { check: async () => ({}) }, capacity: 5 }, /unknown field "capacity"/],
+    [{ handler: { check: async () => ({}) }, capacity: 5 }, /capacity: must not be combined with handler/],
     [{ capacity: 1 }, /window/],
     [{}, /capacity/],
     [undefined, /options such as/],

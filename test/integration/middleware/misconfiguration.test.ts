@@ -123,6 +123,27 @@ describe('unknown fields and options', () => {
   })
 })
 
+describe('options of an inline rule beside a gate', () => {
+  it('are an error that names the conflict', async () => {
+    const gate = await createFluxGate({
+      rules: { id: 'api', rules: [{ id: 'all', bands: [{ capacity: 1, window: '1m' }] }] },
+    })
+    onTestFinished(() => gate.close())
+    expect(() => rateLimit({ gate, capacity: 1, window: '1m' } as never)).toThrow(
+      `Options of rateLimit: 2 errors
+  capacity: must not be combined with gate, which has its own rules and store
+  window: must not be combined with gate, which has its own rules and store`,
+    )
+  })
+
+  it('name onRejected if handler is the function of express-rate-limit', () => {
+    const handler = () => {}
+    expect(() => rateLimit({ handler, capacity: 1, window: '1m' } as never)).toThrow(
+      /handler: must be a gate created by createFluxGate, or another Handler; received .*\. Use onRejected to send rejections/,
+    )
+  })
+})
+
 describe('overrides of a rule that ignores them', () => {
   it('are an error', async () => {
     const { gate } = await open({ rules: [setOf('api'), setOf('open', { overrides: true })] })
