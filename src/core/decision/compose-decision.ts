@@ -19,76 +19,47 @@ export function composeDecision(
   if (result.applied !== undefined)
     return composeOverridden(ruleSetId, result.applied, result, degraded, composeDecision)
   const charge = charges[0] as Charge
-  return charges.length === 1 && isPlainGrant(charge, result)
-    ? composeGrant(ruleSetId, charge, result, degraded)
+  const bandResult = result.bands[0] as BandResult
+  const { bands, takesHolds } = charge.group
+  const band = charges.length === 1 && bands.length === 1 && !charge.shadow ? bands[0] : undefined
+  const hasWindow = band !== undefined && band.calendar === undefined && takesHolds !== true
+  return hasWindow && result.granted && bandResult.allowed && bandResult.delay === 0
+    ? composeGrant(ruleSetId, charge, bandResult, result.now, degraded)
     : composeBands(ruleSetId, charges, result, degraded)
 }
 
-/** True if all bands have windows of fixed length and grant without a delay. */
-function isPlainGrant({ group, shadow }: Charge, { granted, bands: results }: ChargeResult): boolean {
-  if (!granted || shadow || group.takesHolds === true) return false
-  const { bands } = group
-  for (let i = 0; i < bands.length; i++) {
-    const { allowed, delay } = results[i] as BandResult
-    if (!allowed || delay !== 0 || (bands[i] as Band).calendar !== undefined) return false
-  }
-  return bands.length > 0
-}
-
-/** The decision of most requests: one rule that grants without a delay. Saves 10 % of the CPU time of `consumeSync`. */
+/** The decision of a single band with a window of fixed length that grants without a delay. Saves 10 % of the CPU time of `consumeSync`. */
 function composeGrant(
   ruleSetId: string | null,
   { group, key, policy }: Charge,
-  result: ChargeResult,
+  result: BandResult,
+  now: number,
   degraded: boolean,
 ): Decision {
   const { ruleId } = group
-  const { length } = group.bands
-  let deciding = grantedBand(group.bands[0] as Band, ruleId, key, result.bands[0] as BandResult)
-  const bands: BandDecision[] = new Array(length)
-  bands[0] = deciding
-  for (let i = 1; i < length; i++) {
-    const band = grantedBand(group.bands[i] as Band, ruleId, key, result.bands[i] as BandResult)
-    bands[i] = band
-    if (isMoreRestrictive(band, deciding)) deciding = band
-  }
+  const { label, capacity: limit, windowTicks } = group.bands[0] as Band
+  const remaining = result.remaining | 0
+  const resetAt = Math.ceil(result.resetAt / ticksPerMs)
+  const windowMs = windowTicks / ticksPerMs
+  const bands = [
+    { ruleId, label, key, limit, remaining, resetAt, retryAfterMs: 0, allowed: true, shadow: false, windowMs },
+  ]
   return {
     allowed: true,
     delayMs: 0,
     reason: 'ALLOWED',
     ruleSetId,
     ruleId,
-    band: deciding.label,
+    band: label,
     key,
-    limit: deciding.limit,
-    remaining: deciding.remaining,
+    limit,
+    remaining,
     retryAfterMs: 0,
-    resetAt: deciding.resetAt,
-    decidedAt: result.now / ticksPerMs,
+    resetAt,
+    decidedAt: now / ticksPerMs,
     policy,
     degraded,
     bands,
-  }
-}
-
-function grantedBand(
-  { label, capacity: limit, windowTicks }: Band,
-  ruleId: string,
-  key: string,
-  { remaining, resetAt }: BandResult,
-): BandDecision {
-  return {
-    ruleId,
-    label,
-    key,
-    limit,
-    // Permits never exceed `maxCapacity`, so they fit a small integer, which V8 stores without an allocation.
-    remaining: remaining | 0,
-    resetAt: Math.ceil(resetAt / ticksPerMs),
-    retryAfterMs: 0,
-    allowed: true,
-    shadow: false,
-    windowMs: windowTicks / ticksPerMs,
   }
 }
 
@@ -149,6 +120,7 @@ function bandDecision({ group, key, shadow }: Charge, band: Band, result: BandRe
     label: band.label,
     key,
     limit: band.capacity,
+    // Permits never exceed `maxCapacity`, so they fit a small integer, which V8 stores without an allocation.
     remaining: result.remaining | 0,
     resetAt: Math.ceil(result.resetAt / ticksPerMs),
     retryAfterMs: result.retryAfter === 0 ? 0 : untilRetryMs(result.retryAfter),
