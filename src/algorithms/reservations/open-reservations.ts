@@ -143,7 +143,7 @@ export class OpenReservations {
   giveBackEnded(now: number): Amount {
     let returned: Amount = nothing
     if (now < this.#nextEnd) return returned
-    /** What may be returned of the entries that are kept, by the number of those before the reservation that ended. */
+    /** The permits that each kept entry may return. The index is the number of entries before the reservation that ended. */
     const limits: (Amount | undefined)[] = []
     let kept = 0
     this.#keep((entry) => {

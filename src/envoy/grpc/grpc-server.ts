@@ -43,7 +43,7 @@ export interface GrpcLimits {
   readonly maxConnectionAgeMs: number
   /** The time that calls have to end after their connection was closed gracefully because of its age. */
   readonly graceMs: number
-  /** Connections are closed gracefully when no call has begun for this long: another is probably not on its way. */
+  /** Connections are closed gracefully when no call has begun for this long, so that probably none is in flight. */
   readonly quietMs: number
   /** Busy connections are closed gracefully after this time at the latest. */
   readonly maxQuietWaitMs: number
@@ -121,7 +121,7 @@ export class GrpcServer {
     this.drain()
     clearInterval(this.#check)
     if (!this.#server.listening) return
-    // From Node 24 on, the server's own method closes all connections at once, and calls on their way would be lost.
+    // From Node 24 on, the server's own method closes all connections at once, and calls in flight would be lost.
     const closed = new Promise<unknown>((resolve) => NetServer.prototype.close.call(this.#server, resolve))
     const deadline = setTimeout(() => {
       for (const connection of this.#connections.values()) connection.destroy()

@@ -13,6 +13,9 @@ export function isLoopback(host: string): boolean {
   return address === 'localhost' || address.endsWith('.localhost') || inCidr(address, ipv4) || inCidr(address, ipv6)
 }
 
+/** A header for a message, shortened. */
+const shown = (value: string): string => JSON.stringify(value.slice(0, 100))
+
 const hostOf = (authority: string): string => authority.replace(/:\d*$/, '')
 
 /**
@@ -28,7 +31,7 @@ export function assertOwnHost({ headers: { host = '' } }: IncomingMessage): void
   }
   throw new ApiProblem(
     'FLUXGATE_ORIGIN_FORBIDDEN',
-    'Without an admin token, the Host header must be a loopback name such as localhost or 127.0.0.1.',
+    `Without an admin token, the Host header must be a loopback name such as localhost or 127.0.0.1; received ${shown(host)}. Set server.adminToken to use other names.`,
   )
 }
 
@@ -42,5 +45,8 @@ export function assertOwnOrigin(request: IncomingMessage): void {
   const { origin, host } = request.headers
   if (origin === undefined || safeMethods.has(request.method ?? '') || !isAmbient(request)) return
   if (origin.replace(/^https?:\/\//, '') === host) return
-  throw new ApiProblem('FLUXGATE_ORIGIN_FORBIDDEN', 'The request comes from a page of another site.')
+  throw new ApiProblem(
+    'FLUXGATE_ORIGIN_FORBIDDEN',
+    `The request comes from a page of another site, ${shown(origin)}. Send it from a page of this server, or with the token in the Authorization header.`,
+  )
 }
