@@ -41,8 +41,7 @@ export function Level({ label, limit, remaining, resetAt, windowMs, reserved, no
           : t('per', { window: windowName(windowMs) })}
         {left > 0 && remaining < limit && ` · ${t(windowMs === 0 ? 'freeIn' : 'fullIn', { time: duration(left) })}`}
         {reserved !== undefined && (
-          <span class="nowrap">
-            {' · '}
+          <span class="level-reserved">
             <span class="key key-reserved" aria-hidden="true" />{' '}
             {t('reserved', { permits: whole(reserved.permits), count: whole(reserved.reservations) })}
           </span>
