@@ -96,6 +96,9 @@ describe('bands of a call', () => {
     expect(() => limiter.consumeSync('a', { bands: [{ capacity: -1 }] })).toThrow(
       /bands\[0\]\.capacity: must be an integer from 0 to 1000000000; received -1/,
     )
+    expect(() => limiter.consumeSync('a', { bands: [{ label: 'minutes', capacity: 3 }] })).toThrow(
+      /bands\[0\]\.label: must be the label of a band of the rule \(2-per-1m\), unless the band has a window; received "minutes"/,
+    )
     expect(() => limiter.consumeSync('a', { bands: [] })).toThrow(/bands: must be a list of 1 to 8 bands/)
     expect(() => limiter.consumeSync('a', { limit: 3 } as object)).toThrow(/limit/)
     expect(() => limiter.consumeSync('a', { partial: true, force: true })).toThrow(/must not be combined/)

@@ -38,7 +38,14 @@ function readCallBand(
 ): DraftBand | undefined {
   const given = isObject(item) ? (item as Partial<CallBandInput>) : {}
   const own = given.label === undefined ? ruleBands[index] : ruleBands.find(({ label }) => label === given.label)
-  const inheritsWindow = own !== undefined && windowNames.every((name) => !Object.hasOwn(given, name))
+  const lacksWindow = windowNames.every((name) => !Object.hasOwn(given, name))
+  if (lacksWindow && own === undefined && given.label !== undefined) {
+    const labels = ruleBands.map(({ label }) => label).join(', ')
+    const allowed = `the label of a band of the rule (${labels}), unless the band has a window`
+    issues.add(`bands[${index}].label`, wrongValue(given.label, allowed))
+    return undefined
+  }
+  const inheritsWindow = lacksWindow && own !== undefined
   const document = !isObject(item) || !inheritsWindow ? item : { ...item, windowMs: own.windowTicks / 1_000 }
   const fields = openFields(document, `bands[${index}]`, bandKinds, 'a band: { capacity, … }', issues)
   if (fields === undefined) return undefined
