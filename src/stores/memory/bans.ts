@@ -125,9 +125,7 @@ export class MemoryBans implements BanStorage {
       if (last !== undefined && inUtf8Order(key, last.key) > 0) continue
       const ban = banOf(key, stored, now)
       if (ban === undefined) continue
-      let at = found.length
-      while (at > 0 && inUtf8Order((found[at - 1] as KeyBan).key, key) > 0) at--
-      found.splice(at, 0, ban)
+      found.splice(indexOf(found, key), 0, ban)
       if (found.length > limit + 1) found.pop()
     }
   }
@@ -175,6 +173,17 @@ export class MemoryBans implements BanStorage {
     const [oldest = ''] = this.#states.keys()
     this.#states.delete(oldest)
   }
+}
+
+/** The index at which a key belongs in a sorted list, found by bisection. */
+function indexOf(sorted: readonly KeyBan[], key: string): number {
+  let [low, high] = [0, sorted.length]
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if (inUtf8Order((sorted[middle] as KeyBan).key, key) < 0) low = middle + 1
+    else high = middle
+  }
+  return low
 }
 
 const ruleOf = ({ ruleSetId, ruleId }: BucketGroup): string => `${ruleSetId}/${ruleId}`
