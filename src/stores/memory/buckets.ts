@@ -60,15 +60,13 @@ export class MemoryBuckets implements MemoryStore {
   }
 
   chargeSync(charges: readonly Charge[], peek: boolean): ChargeResult {
-    // Read first: reading the clock waits for pending loads, and the bucket of a key is rarely in the CPU cache.
-    const now = ticks(this.#clock)
     if (charges.length === 1 && !peek) {
       const charge = charges[0] as Charge
       const table = this.#tables.knownPlain(charge.group)
       const slot = table?.slotOf(boundedKey(charge.key))
-      if (table !== undefined && slot !== undefined) return this.#chargeSlot(table, slot, charge, now)
+      if (table !== undefined && slot !== undefined) return this.#chargeSlot(table, slot, charge)
     }
-    return this.#chargeAt(charges, peek, now)
+    return this.#chargeAt(charges, peek, ticks(this.#clock))
   }
 
   chargeAgain(charges: readonly Charge[]): ChargeResult {
@@ -85,10 +83,11 @@ export class MemoryBuckets implements MemoryStore {
   }
 
   /** Fast path of `#charge` for one rule and a key that already has buckets. Saves 20 % of the CPU time of `consumeSync`. */
-  #chargeSlot(table: RuleTable, slot: number, { permits, maxWaitTicks, shadow }: Charge, now: number): ChargeResult {
+  #chargeSlot(table: RuleTable, slot: number, { permits, maxWaitTicks, shadow }: Charge): ChargeResult {
     const { bands, buckets } = table
     const steps = this.#steps
     const result = this.#result
+    const now = ticks(this.#clock)
     result.now = now
     let allowed = true
     for (let i = 0; i < buckets.length; i++) {
