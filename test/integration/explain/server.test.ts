@@ -72,6 +72,17 @@ describe('POST /api/ratelimit/explain', () => {
     expect(text).not.toContain('203.0.113.7')
   })
 
+  it('takes costs, so that rules for other costs than requests apply', async () => {
+    const band = { label: 'minute', capacity: 1000, window: '1m' }
+    const { ask } = await serverWith({
+      ruleSets: { id: 'api', rules: [{ id: 'tokens', cost: 'tokens', bands: [band] }] },
+    })
+    const { body } = await ask('POST', explain, { ...login, costs: { tokens: 300 } })
+    expect(body.rules[0]).toMatchObject({ ruleId: 'tokens', status: 'MATCHED' })
+    expect(body.decision).toMatchObject({ ruleId: 'tokens', limit: 1000, remaining: 700 })
+    expect((await ask('POST', explain, { ...login, costs: { tokens: -1 } })).status).toBe(400)
+  })
+
   it('explains a rejection: the band, its level and when it allows the request', async () => {
     const { ask } = await serverWith()
     for (let i = 0; i < 3; i++) await ask('POST', '/api/ratelimit/check', login)

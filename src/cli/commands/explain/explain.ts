@@ -1,11 +1,12 @@
 import { Command, Option } from 'commander'
 import type { Explanation } from '../../../core/explain/explanation.js'
 import { omitUndefined } from '../../../core/omit-undefined.js'
+import type { Costs } from '../../../core/rule.js'
 import type { PastRejections } from '../../../server/routes/explain/past-rejections.js'
 import { exitStatus } from '../../exit-status.js'
 import { UsageError } from '../../failure.js'
 import { withLocalGate } from '../../local-gate.js'
-import { wholeNumber } from '../../options/option-values.js'
+import { costs, wholeNumber } from '../../options/option-values.js'
 import { contextOf, type RequestOptions, withRequestOptions } from '../../options/request-options.js'
 import { configOption, ruleSetOption } from '../../options/shared-options.js'
 import { paintFor, print, printJson } from '../../output/output.js'
@@ -19,6 +20,7 @@ interface ExplainCommandOptions extends RequestOptions {
   readonly server?: string
   readonly ruleSet?: string
   readonly permits?: number
+  readonly cost?: Costs
   readonly limit?: number
   readonly ratelimit?: string
   readonly traceId?: string
@@ -53,7 +55,8 @@ export function explainCommand(): Command {
     )
     .addOption(ruleSetOption())
   return withRequestOptions(command)
-    .addOption(new Option('--permits <n>', 'permits to request (default: 1)').argParser(wholeNumber(1, 1e9)))
+    .addOption(new Option('--permits <n>', 'permits to request (default: 1)').argParser(wholeNumber(0, 1e9)))
+    .addOption(new Option('--cost <name=amount>', 'a further cost, such as tokens=1200; repeatable').argParser(costs))
     .addOption(
       new Option('--limit <n>', 'number of rules to list that do not apply (default: 1000)').argParser(
         wholeNumber(0, 100_000),
@@ -90,13 +93,15 @@ async function explainPast(options: ExplainCommandOptions): Promise<void> {
 }
 
 function explainLocally(options: ExplainCommandOptions): Promise<Explanation> {
-  const { permits, limit } = options
-  return withLocalGate(options, (gate, ruleSetId) => gate.explain(contextOf(options), { ruleSetId, permits, limit }))
+  const { permits, cost: costs, limit } = options
+  return withLocalGate(options, (gate, ruleSetId) =>
+    gate.explain(contextOf(options), { ruleSetId, permits, costs, limit }),
+  )
 }
 
 async function askServer(options: ExplainCommandOptions, url: string): Promise<Explanation> {
-  const { ruleSet: ruleSetId, permits, limit } = options
-  const body = { ...contextOf(options), ...omitUndefined({ ruleSetId, permits, limit }) }
+  const { ruleSet: ruleSetId, permits, cost: costs, limit } = options
+  const body = { ...contextOf(options), ...omitUndefined({ ruleSetId, permits, costs, limit }) }
   const client = serverClient(url, ['FLUXGATE_ADMIN_TOKEN'])
   return (await client.request('POST', '/api/ratelimit/explain', { body })).body as Explanation
 }

@@ -21,10 +21,11 @@ export function explainRoutes(parts: ApiParts): Route[] {
       body: explainSchema,
       responses: { 200: { description: 'The rules and the decision.', schema: explanationSchema } },
       async handle({ body }) {
-        const { ruleSetId, permits, limit } = body
+        const { ruleSetId, permits, costs, limit } = body
         const options = {
           ruleSetId: ruleSetId ?? undefined,
           permits: permits ?? undefined,
+          costs: costs ?? undefined,
           limit: limit ?? undefined,
         }
         return json(shown(await gate.explain(contextOf(body), options), showKey))
