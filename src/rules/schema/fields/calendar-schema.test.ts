@@ -27,7 +27,7 @@ describe('calendar bands', () => {
       { month: 1, day: 31 },
     ],
     [
-      { calendar: 'WEEK', anchor: 'sunday' },
+      { calendar: 'week', anchor: 'sunday' },
       { month: 1, day: 7 },
     ],
     [

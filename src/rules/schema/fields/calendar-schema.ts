@@ -18,6 +18,12 @@ const timeZoneKind: Kind<string> = {
   parse: (value) => (typeof value === 'string' && value.length <= 64 && isTimeZone(value) ? value : undefined),
 }
 
+/** Ignores case, as the names of algorithms and weekdays do. */
+const unitKind: Kind<CalendarUnit> = {
+  ...oneOf(calendarUnits),
+  parse: (value) => calendarUnits.find((unit) => typeof value === 'string' && unit === value.toUpperCase()),
+}
+
 /** The anchor is parsed by `readCalendar`, because its meaning depends on the calendar. */
 const anchorKind: Kind<number | string> = {
   allowed: 'a day of the month, a weekday or MM-DD',
@@ -33,7 +39,7 @@ const anchorKind: Kind<number | string> = {
 /** The fields that replace the window of a band. */
 export const calendarKinds = {
   calendar: described(
-    oneOf(calendarUnits),
+    unitKind,
     'FIXED_WINDOW only, in place of a window: one quota per day, week, month or year of the calendar.',
   ),
   timeZone: described(timeZoneKind, 'With `calendar`: IANA time zone. Default: UTC.'),
