@@ -6,7 +6,7 @@ import type { Clock } from '../../core/clock.js'
 import { FluxGateError, messageOf } from '../../core/errors.js'
 import { ConnectionWait } from '../../core/scheduling/connection-wait.js'
 import { type Deadline, Deadlines } from '../../core/scheduling/deadlines.js'
-import { hiddenValue } from '../../validation/kind.js'
+import { hiddenValue, wrongValue } from '../../validation/kind.js'
 import { invalid } from './check-options.js'
 
 export interface HttpClientOptions {
@@ -189,7 +189,8 @@ function parseJson(text: string): unknown {
   }
 }
 
-function parseUrl(url: string): URL {
+function parseUrl(url: string | undefined): URL {
+  if (url === undefined) throw invalid('url', wrongValue(url, 'http://host:port or https://host:port'))
   const parsed = URL.canParse(url) ? new URL(url) : undefined
   const isPlain = parsed?.username === '' && parsed.password === '' && parsed.search === '' && parsed.hash === ''
   if (parsed !== undefined && isPlain && ['http:', 'https:'].includes(parsed.protocol)) return parsed

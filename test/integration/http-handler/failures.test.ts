@@ -246,6 +246,7 @@ describe('a server in its own process', () => {
 
 describe('options', () => {
   it.each([
+    [{} as never, /url: must be http:\/\/host:port or https:\/\/host:port; received nothing/],
     [{ url: 'localhost:8090' }, /url: must be http:.*; the received value is hidden/],
     [{ url: 'redis://x' }, /url: must be http:.*; the received value is hidden/],
     [{ url: 'http://user:secret@host' }, /^(?!.*secret).*url: must be http:/s],

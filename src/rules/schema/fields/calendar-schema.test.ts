@@ -67,7 +67,7 @@ describe('calendar bands', () => {
     ],
     [{ calendar: 'MONTH', window: '1m' }, 'window: must not be combined with calendar, which replaces the window'],
     [{ window: '1m', timeZone: 'UTC' }, 'timeZone: must be combined with calendar: DAY, WEEK, MONTH or YEAR'],
-    [{ calendar: 'month' }, 'calendar: must be one of DAY, WEEK, MONTH, YEAR; received "month"'],
+    [{ calendar: 'months' }, 'calendar: must be one of DAY, WEEK, MONTH, YEAR; received "months"'],
     [
       { calendar: 'MONTH', algorithm: 'TOKEN_BUCKET' },
       'calendar: must be combined with algorithm: FIXED_WINDOW; received TOKEN_BUCKET',
