@@ -10,7 +10,7 @@ import {
 } from '../../core/bans/ban-storage.js'
 import type { BandResult, BucketGroup, Charge, ChargeResult } from '../../core/bucket-store.js'
 import { boundedKey, ownText } from '../../core/keys/bounded-key.js'
-import { inUtf8Order } from '../../core/keys/utf8-order.js'
+import { firstFrom, inUtf8Order } from '../../core/keys/utf8-order.js'
 import type { EntryQuery } from '../../core/overrides/override-storage.js'
 import { inSlices, type Steps } from '../../core/scheduling/steps.js'
 
@@ -125,7 +125,7 @@ export class MemoryBans implements BanStorage {
       if (last !== undefined && inUtf8Order(key, last.key) > 0) continue
       const ban = banOf(key, stored, now)
       if (ban === undefined) continue
-      found.splice(indexOf(found, key), 0, ban)
+      found.splice(firstFrom(found, key, keyOf), 0, ban)
       if (found.length > limit + 1) found.pop()
     }
   }
@@ -175,16 +175,7 @@ export class MemoryBans implements BanStorage {
   }
 }
 
-/** The index at which a key belongs in a sorted list, found by bisection. */
-function indexOf(sorted: readonly KeyBan[], key: string): number {
-  let [low, high] = [0, sorted.length]
-  while (low < high) {
-    const middle = (low + high) >>> 1
-    if (inUtf8Order((sorted[middle] as KeyBan).key, key) < 0) low = middle + 1
-    else high = middle
-  }
-  return low
-}
+const keyOf = ({ key }: KeyBan): string => key
 
 const ruleOf = ({ ruleSetId, ruleId }: BucketGroup): string => `${ruleSetId}/${ruleId}`
 

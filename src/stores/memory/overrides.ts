@@ -1,6 +1,6 @@
 import type { BucketGroup, Charge } from '../../core/bucket-store.js'
 import { ticksPerMs } from '../../core/clock.js'
-import { inUtf8Order } from '../../core/keys/utf8-order.js'
+import { firstFrom, inUtf8Order } from '../../core/keys/utf8-order.js'
 import { OverrideRanges } from '../../core/overrides/override-ranges.js'
 import {
   type EntryPage,
@@ -78,7 +78,11 @@ export class MemoryOverrides implements OverrideStorage {
     const nowMs = this.#nowMs()
     const entries: OverrideEntry[] = []
     const isAfterCursor = (key: string): boolean => after === '' || inUtf8Order(key, after) > 0
-    for (let i = firstFrom(rule.sorted, inUtf8Order(prefix, after) > 0 ? prefix : after); i < rule.sorted.length; i++) {
+    for (
+      let i = firstFrom(rule.sorted, inUtf8Order(prefix, after) > 0 ? prefix : after, String);
+      i < rule.sorted.length;
+      i++
+    ) {
       const key = rule.sorted[i] as string
       if (!key.startsWith(prefix) && inUtf8Order(key, prefix) > 0) break
       const { terms } = (rule.byKey.get(key) ?? rule.byRange.get(key)) as StoredOverride
@@ -124,17 +128,6 @@ export class MemoryOverrides implements OverrideStorage {
     const range = countsAddresses ? rule.ranges.find(key) : undefined
     return range === undefined || hasExpired(range.terms, nowMs) ? undefined : range
   }
-}
-
-/** The index of the first entry that is not before `key`. */
-function firstFrom(sorted: readonly string[], key: string): number {
-  let [low, high] = [0, sorted.length]
-  while (low < high) {
-    const middle = (low + high) >> 1
-    if (inUtf8Order(sorted[middle] as string, key) < 0) low = middle + 1
-    else high = middle
-  }
-  return low
 }
 
 /** IDs contain no spaces. */

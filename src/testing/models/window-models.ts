@@ -166,10 +166,14 @@ function replaceGrants(history: History, at: bigint, permits: bigint): void {
 /** Periods have different lengths, so a grant keeps its distance in periods. */
 function shiftPeriods(at: bigint, band: Band, from: bigint, to: bigint): bigint {
   const period = startOf(at, band)
-  if (from === period) return to
-  if (from < period) return shiftPeriods(at, band, endOf(from, band), endOf(to, band))
-  return shiftPeriods(at, band, startOf(larger(0n, from - 1n), band), startOf(larger(0n, to - 1n), band))
+  let [origin, target] = [from, to]
+  for (; origin < period; target = endOf(target, band)) origin = endOf(origin, band)
+  for (; origin > period; target = startBefore(target, band)) origin = startBefore(origin, band)
+  return target
 }
+
+/** The start of the previous window. */
+const startBefore = (start: bigint, band: Band): bigint => startOf(larger(0n, start - 1n), band)
 
 const aligned = {
   shift: (at: bigint, band: Band, from: bigint, to: bigint) =>
