@@ -104,7 +104,7 @@ it(`are the same in memory and in Redis, over random histories and a rule change
     const ids: string[] = []
     // More entries than a short log has.
     for (let step = 0; step < 150; step++) {
-      clock.advance(Math.floor(random() ** 4 * 20_000))
+      clock.advance(Math.floor(random() ** 4 * 6_000))
       const id = `${capacity}-${step}`
       const context = { apiKey: 'k' }
       const kind = random()
