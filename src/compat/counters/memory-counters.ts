@@ -6,13 +6,16 @@ interface Counter {
   endsAt: number
 }
 
-/** At this number of keys, expired ones are removed, and then the oldest. */
+/** At this number of keys, a new key replaces the oldest. */
 const defaultMaxKeys = 1_000_000
+/** A full map is searched for expired keys once per this share of its size, so that a flood of new keys costs little per key. */
+const sweepsPerSize = 16
 
 /** Counters in this process, without a timer per key. Time is that of `Date`, so that fake timers of tests move it. */
 export class MemoryCounters implements HitCounters {
   readonly #maxKeys: number
   #counters = new Map<string, Counter>()
+  #keysUntilSweep = 0
 
   constructor(maxKeys = defaultMaxKeys) {
     this.#maxKeys = maxKeys
@@ -65,7 +68,11 @@ export class MemoryCounters implements HitCounters {
   }
 
   #makeRoom(now: number): void {
-    for (const [key, { endsAt }] of this.#counters) if (endsAt <= now) this.#counters.delete(key)
+    this.#keysUntilSweep--
+    if (this.#keysUntilSweep <= 0) {
+      this.#keysUntilSweep = this.#maxKeys / sweepsPerSize
+      for (const [key, { endsAt }] of this.#counters) if (endsAt <= now) this.#counters.delete(key)
+    }
     for (const key of this.#counters.keys()) {
       if (this.#counters.size < this.#maxKeys) return
       this.#counters.delete(key)
