@@ -18,6 +18,7 @@ interface FastifyApp {
   hasDecorator(name: string): boolean
   decorateRequest(name: symbol, value: unknown): unknown
   addHook(name: 'onRoute', hook: (route: any) => void): unknown
+  addHook(name: 'onClose', hook: () => Promise<void>): unknown
 }
 
 async function limitRoutes(app: FastifyApp, options: PluginOptions): Promise<void> {
@@ -30,6 +31,7 @@ async function limitRoutes(app: FastifyApp, options: PluginOptions): Promise<voi
     const merged = completeSettings({ ...settings, ...own }, enableDraftSpec === true)
     return [store.child({ ...merged, routeInfo }), merged]
   }
+  app.addHook('onClose', () => store.close())
   app.decorateRequest(ran, false)
   if (!app.hasDecorator('createRateLimit'))
     app.decorate('createRateLimit', (own?: RateLimitOptions) => {

@@ -68,9 +68,10 @@ export function ticksUp(ms: number): number {
   return Math.abs(exact - nearest) < 0.001 ? nearest : Math.ceil(exact)
 }
 
-const maxTimerMs = 2 ** 31 - 1
+/** The longest delay of `setTimeout`, 24.8 days. A longer one fires at once. */
+export const maxTimerMs = 2 ** 31 - 1
 
-/** Uses `schedule` of the clock, or else `setTimeout`, repeatedly for waits longer than its limit of 24.8 days. */
+/** Uses `schedule` of the clock, or else `setTimeout`, repeatedly for waits longer than `maxTimerMs`. */
 export function schedule(clock: Clock, ms: number, wake: () => void): () => void {
   if (clock.schedule) return clock.schedule(ms, wake)
   const slice = Math.min(ms, maxTimerMs)

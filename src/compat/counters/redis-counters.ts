@@ -51,12 +51,12 @@ export class RedisCounters implements HitCounters {
   }
 
   async add(key: string, hits: number, windowMs: number, block?: Block): Promise<Hits> {
-    const args = [hits, windowMs, ...(block === undefined ? [] : [block.limit, block.ms, block.on])].map(String)
-    return this.run(this.#add, key, args)
+    const blocking = block === undefined ? [] : [String(block.limit), wholeMs(block.ms), block.on]
+    return this.run(this.#add, key, [String(hits), wholeMs(windowMs), ...blocking])
   }
 
   async set(key: string, hits: number, windowMs: number): Promise<void> {
-    const expiry = windowMs > 0 ? ['PX', String(windowMs)] : []
+    const expiry = windowMs > 0 ? ['PX', wholeMs(windowMs)] : []
     await this.#call(key, ['SET', this.#prefix + key, String(hits), ...expiry])
   }
 
@@ -77,6 +77,9 @@ export class RedisCounters implements HitCounters {
     return this.#connection.call(this.#prefix + key, command)
   }
 }
+
+/** Redis accepts whole milliseconds only. 0 means that a window never ends, so shorter windows are rounded up to 1. */
+const wholeMs = (ms: number): string => String(ms > 0 ? Math.max(Math.round(ms), 1) : 0)
 
 function hitsIn(reply: unknown): Hits {
   const [hits, leftMs] = Array.isArray(reply) ? reply.map(Number) : []

@@ -61,11 +61,14 @@ export function rateLimit(passed: Partial<Options> = {}): RateLimitRequestHandle
   checks.creation()
   initialize(config)
   const middleware = async (request: any, response: any, next: Next): Promise<void> => {
+    let isAllowed: boolean
     try {
-      await limit(config, checks, request, response, next)
+      isAllowed = await limit(config, checks, request, response, next)
     } catch (error) {
       next(error)
+      return
     }
+    if (isAllowed) next()
   }
   return Object.assign(middleware, {
     resetKey: (key: string) => store.resetKey(key),
@@ -133,23 +136,17 @@ function initialize({ store, logger, ...config }: Configuration): void {
   }
 }
 
+/** Resolves to true if the request may go on. Otherwise the response is sent. */
 async function limit(
   config: Configuration,
   checks: Misconfigurations,
   request: any,
   response: LimitedResponse,
   next: Next,
-): Promise<void> {
-  const { store, logger, windowMs, skipFailedRequests, skipSuccessfulRequests } = config
-  // Before anything asynchronous, because these events occur once.
-  const isConditional = skipFailedRequests || skipSuccessfulRequests
-  const finished = isConditional && new Promise<void>((resolve) => response.once('finish', resolve))
-  const closed = skipFailedRequests && new Promise<void>((resolve) => response.once('close', resolve))
-  const failed = skipFailedRequests && new Promise<void>((resolve) => response.once('error', resolve))
-  if (await config.skip(request, response)) {
-    next()
-    return
-  }
+): Promise<boolean> {
+  const { store, logger, windowMs } = config
+  const outcome = responseOutcome(config, response)
+  if (await config.skip(request, response)) return true
   const key = await config.keyGenerator(request, response)
   let counted: ClientRateLimitInfo
   try {
@@ -157,8 +154,7 @@ async function limit(
   } catch (error) {
     if (!config.passOnStoreError) throw error
     logger.error(error, 'The store failed; allowing the request without a limit.')
-    next()
-    return
+    return true
   }
   const { totalHits, resetTime } = counted
   checks.hits(totalHits)
@@ -170,7 +166,45 @@ async function limit(
   Object.defineProperty(info, 'current', { value: totalHits })
   request[config.requestPropertyName] = info
   if (!response.headersSent) await setHeaders(config, checks, info, request, response)
+  decrementAfter(outcome, config, info, request, response)
+  if (totalHits <= max) return true
+  if (config.legacyHeaders || config.standardHeaders) {
+    const { retryAfter } = config
+    const seconds = typeof retryAfter === 'function' ? await retryAfter(request, response) : retryAfter
+    setRetryAfter(response, info, windowMs, seconds)
+  }
+  await config.handler(request, response, next, config as Options)
+  return false
+}
 
+/** The events of a response on which its request may stop counting; false if they do not matter. */
+interface ResponseOutcome {
+  readonly finished: Promise<void> | false
+  readonly closed: Promise<void> | false
+  readonly failed: Promise<void> | false
+}
+
+/** Must be called before anything asynchronous, because these events occur once. */
+function responseOutcome(
+  { skipFailedRequests, skipSuccessfulRequests }: Configuration,
+  response: LimitedResponse,
+): ResponseOutcome {
+  const event = (name: 'finish' | 'close' | 'error') => new Promise<void>((resolve) => response.once(name, resolve))
+  return {
+    finished: (skipFailedRequests || skipSuccessfulRequests) && event('finish'),
+    closed: skipFailedRequests && event('close'),
+    failed: skipFailedRequests && event('error'),
+  }
+}
+
+/** Removes the hit of a request from its limit if its response does not count. */
+function decrementAfter(
+  { finished, closed, failed }: ResponseOutcome,
+  { store, logger, requestWasSuccessful, skipFailedRequests, skipSuccessfulRequests }: Configuration,
+  { key, resetTime }: RateLimitInfo,
+  request: unknown,
+  response: LimitedResponse,
+): void {
   let isDecremented = false
   const decrement = async (): Promise<void> => {
     // After the window, the hit is gone.
@@ -189,21 +223,10 @@ async function limit(
       .catch((error) => logger.error(error, 'A request that does not count could not be removed from its limit.'))
   }
   settle(finished, async () =>
-    (await config.requestWasSuccessful(request, response)) ? skipSuccessfulRequests : skipFailedRequests,
+    (await requestWasSuccessful(request, response)) ? skipSuccessfulRequests : skipFailedRequests,
   )
   settle(closed, () => !response.writableEnded)
   settle(failed, () => true)
-
-  if (totalHits <= max) {
-    next()
-    return
-  }
-  if (config.legacyHeaders || config.standardHeaders) {
-    const { retryAfter } = config
-    const seconds = typeof retryAfter === 'function' ? await retryAfter(request, response) : retryAfter
-    setRetryAfter(response, info, windowMs, seconds)
-  }
-  await config.handler(request, response, next, config as Options)
 }
 
 async function setHeaders(

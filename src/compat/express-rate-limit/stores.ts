@@ -40,12 +40,12 @@ export class FluxGateStore implements Store {
   }
 
   async increment(key: string): Promise<ClientRateLimitInfo> {
-    return infoOf(await this.#counters.add(key, 1, Math.ceil(this.windowMs)))
+    return infoOf(await this.#counters.add(key, 1, this.windowMs))
   }
 
   async decrement(key: string): Promise<void> {
-    const { hits } = await this.#counters.add(key, -1, Math.ceil(this.windowMs))
-    if (hits < 0) await this.#counters.add(key, -hits, Math.ceil(this.windowMs))
+    const { hits } = await this.#counters.add(key, -1, this.windowMs)
+    if (hits < 0) await this.#counters.add(key, -hits, this.windowMs)
   }
 
   async resetKey(key: string): Promise<void> {

@@ -16,6 +16,8 @@ export interface LimitStore {
   read(key: string, timeWindow: number, max: number): Promise<Counted>
   /** The store of a route with a limit of its own. */
   child(settings: Settings & { readonly routeInfo: unknown }): LimitStore
+  /** Closes the connection that the store opened. */
+  close(): Promise<void>
 }
 
 export function openStore(options: PluginOptions, settings: Settings): LimitStore {
@@ -52,6 +54,7 @@ function counterStore(
       const found = await counters.get(prefix + key)
       return { current: found?.hits ?? 0, ttl: Math.max(found?.leftMs ?? 0, 0) }
     },
+    close: () => counters.close(),
   }
 }
 
@@ -74,5 +77,6 @@ function customStore(store: any): LimitStore {
       return call('read', key, timeWindow, max)
     },
     child: (settings) => customStore(store.child(settings)),
+    close: async () => {},
   }
 }

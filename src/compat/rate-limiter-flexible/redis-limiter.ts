@@ -1,6 +1,6 @@
+import { ExpiringIds } from '../../core/scheduling/expiring-ids.js'
 import type { HitCounters } from '../counters/hit-counters.js'
 import { RedisCounters } from '../counters/redis-counters.js'
-import { BlockedKeys } from './blocked-keys.js'
 import {
   type ActionOptions,
   type CompatibleLimiter,
@@ -38,7 +38,8 @@ export class RateLimiterRedis extends RateLimiterAbstract {
   #counters: HitCounters | undefined
   readonly #client: unknown
   readonly #rejectIfNotReady: boolean
-  readonly #blocked = new BlockedKeys()
+  /** Keys that are rejected without a call to Redis. */
+  #blocked = new ExpiringIds()
   #blockOnConsumed = 0
   #blockSeconds = 0
   #insurance: CompatibleLimiter | undefined
@@ -160,9 +161,9 @@ export class RateLimiterRedis extends RateLimiterAbstract {
     )
     const { result, isRejected } = outcome
     if (result.consumedPoints >= this.#blockOnConsumed) {
-      if (this.#blockSeconds === 0) this.#blocked.add(stored, result.msBeforeNext)
+      if (this.#blockSeconds === 0) this.#blocked.add(stored, Date.now() + result.msBeforeNext)
       else if (isRejected) {
-        this.#blocked.add(stored, this.msInMemoryBlockDuration)
+        this.#blocked.add(stored, Date.now() + this.msInMemoryBlockDuration)
         result.msBeforeNext = this.msInMemoryBlockDuration
       }
     }
@@ -224,12 +225,17 @@ export class RateLimiterRedis extends RateLimiterAbstract {
 
   /** Milliseconds until the block of a stored key in this process ends; 0 if it is not blocked. */
   getInMemoryBlockMsBeforeExpire(storedKey: string): number {
-    return this.#blockOnConsumed > 0 ? this.#blocked.leftMs(storedKey) : 0
+    return this.#blockOnConsumed > 0 ? Math.max((this.#blocked.expiresAt(storedKey) ?? 0) - Date.now(), 0) : 0
   }
 
   /** Removes all blocks of this process. */
   deleteInMemoryBlockedAll(): void {
-    this.#blocked.clear()
+    this.#blocked = new ExpiringIds()
+  }
+
+  /** Closes the connection that the limiter opened for a URI. A client that was passed stays open. */
+  async close(): Promise<void> {
+    await this.#counters?.close()
   }
 
   /** Runs an action, and that of the insurance limiter if Redis fails. */

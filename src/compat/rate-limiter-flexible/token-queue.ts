@@ -1,3 +1,4 @@
+import { maxTimerMs } from '../../core/clock.js'
 import type { CompatibleLimiter } from './limiter-base.js'
 
 /** Thrown if a request can never be served, if the queue is full, or if the request has expired. */
@@ -23,6 +24,8 @@ interface Waiting {
 }
 
 const defaultKey = 'limiter'
+/** How often a key is tried again whose points never return: `delete` may return them. */
+const retryMs = 1_000
 
 /** Queues requests, first come, first served, until the limiter has enough points. */
 export class RateLimiterQueue {
@@ -76,7 +79,8 @@ export class RateLimiterQueue {
   }
 
   #serveLater(key: string | number, queue: Waiting[], rejected: unknown): void {
-    setTimeout(() => void this.#serve(key, queue), (rejected as { readonly msBeforeNext: number }).msBeforeNext)
+    const { msBeforeNext } = rejected as { readonly msBeforeNext: number }
+    setTimeout(() => void this.#serve(key, queue), msBeforeNext < 0 ? retryMs : Math.min(msBeforeNext, maxTimerMs))
   }
 
   async #serve(key: string | number, queue: Waiting[]): Promise<void> {

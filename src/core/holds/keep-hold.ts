@@ -1,3 +1,4 @@
+import { maxTimerMs } from '../clock.js'
 import type { Decision } from '../decision.js'
 import { decodeHold } from './hold-token.js'
 
@@ -24,7 +25,6 @@ export interface Acquired {
 
 /** A hold is renewed three times in its `maxHold`, so that two renewals may fail. */
 const renewalsPerHold = 3
-const maxTimerMs = 2 ** 31 - 1
 
 /** Renews the hold of a decision until it is released. The timer does not keep the process alive. */
 export function keepHold(handler: HoldHandler, decision: Decision): Acquired {

@@ -2,8 +2,8 @@
 export const maxIds = 100_000
 
 /**
- * The ids of what this process has open, with the time at which each expires. Bounded: another process may end them, which this
- * one does not learn, so the ids that were added first are dropped.
+ * Ids with the time at which each expires, such as those of open reservations. Bounded: the ids that were added first are dropped,
+ * because this process does not learn of those that another one ends.
  */
 export class ExpiringIds {
   readonly #expiresAt = new Map<string, number>()
@@ -17,6 +17,11 @@ export class ExpiringIds {
   count(now: number): number {
     for (const [id, expiresAt] of this.#expiresAt) if (expiresAt <= now) this.#expiresAt.delete(id)
     return this.#expiresAt.size
+  }
+
+  /** The time at which an id expires; undefined if it is unknown. */
+  expiresAt(id: string): number | undefined {
+    return this.#expiresAt.get(id)
   }
 
   add(id: string, expiresAt: number): void {

@@ -1,3 +1,4 @@
+import { maxTimerMs } from '../../core/clock.js'
 import { configInvalid } from '../../validation/config-invalid.js'
 import { type Kind, secret } from '../../validation/kind.js'
 import { callback, codeValue, oneOf, text, textMatching, warningLogger, wholeNumber } from '../../validation/kinds.js'
@@ -5,7 +6,6 @@ import { checkOptions } from '../../validation/options.js'
 import type { HttpHandlerOptions } from './http-handler.js'
 
 const source = 'Options of HttpHandler'
-const maxTimerMs = 2 ** 31 - 1
 
 const hasMethod = (value: unknown, name: string): boolean =>
   typeof value === 'object' && value !== null && typeof (value as Record<string, unknown>)[name] === 'function'

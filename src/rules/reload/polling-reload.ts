@@ -1,4 +1,4 @@
-import type { Clock } from '../../core/clock.js'
+import { type Clock, maxTimerMs } from '../../core/clock.js'
 import type { ReloadStrategy } from '../../core/contracts/rule-set-provider.js'
 import { FluxGateError } from '../../core/errors.js'
 
@@ -11,13 +11,11 @@ export interface PollingOptions {
   readonly clock?: Clock
 }
 
-const longestTimerMs = 2 ** 31 - 1
-
 /** Creates a reload strategy that reloads at a regular interval. Throws `FLUXGATE_ARGUMENT_INVALID` for invalid options. */
 export function pollingReload(options: PollingOptions = {}): ReloadStrategy {
   const { intervalMs = 30_000, jitter = 0.1, random = Math.random, clock } = options
-  if (!(intervalMs >= 1 && intervalMs <= longestTimerMs / 2)) {
-    throw invalid(`intervalMs must be a number from 1 to ${Math.floor(longestTimerMs / 2)}; received ${intervalMs}.`)
+  if (!(intervalMs >= 1 && intervalMs <= maxTimerMs / 2)) {
+    throw invalid(`intervalMs must be a number from 1 to ${Math.floor(maxTimerMs / 2)}; received ${intervalMs}.`)
   }
   if (!(jitter >= 0 && jitter <= 1)) throw invalid(`jitter must be a number from 0 to 1; received ${jitter}.`)
   return {

@@ -5,7 +5,7 @@ import express from 'express'
 import originalRateLimit, * as original from 'express-rate-limit'
 import Fastify from 'fastify'
 import { Redis } from 'ioredis'
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import * as replacement from '../../../src/compat/express-rate-limit.js'
 import { FluxGateStore, rateLimit } from '../../../src/compat/express-rate-limit.js'
 import fastifyRateLimit from '../../../src/compat/fastify-rate-limit.js'
@@ -103,6 +103,20 @@ describe('compat/express-rate-limit', () => {
     expect(statuses).toEqual([200, 200, 200, 429])
   })
 
+  it('calls next once if it throws', async () => {
+    const calls: unknown[] = []
+    const request = { ip: '192.0.2.1', headers: {} }
+    const response = { setHeader() {}, headersSent: false }
+    const next = (error?: unknown) => {
+      calls.push(error)
+      throw new Error('in the application')
+    }
+    await expect(rateLimit({ limit: 1, validate: false })(request, response, next)).rejects.toThrow(
+      'in the application',
+    )
+    expect(calls).toEqual([undefined])
+  })
+
   it('exports the functions, classes and constants of the original', () => {
     const { DAY, HOUR, MINUTE, SECOND } = original
     expect(replacement).toMatchObject({ DAY, HOUR, MINUTE, SECOND })
@@ -175,6 +189,28 @@ describe('compat/express-rate-limit', () => {
 })
 
 describe('compat/fastify-rate-limit', () => {
+  it('closes the connection to Redis that it opened with the application', async () => {
+    const admin = new Redis(uri)
+    onTestFinished(() => admin.disconnect())
+    const connections = async () => ((await admin.client('LIST')) as string).trim().split('\n').length
+    const before = await connections()
+    const app = Fastify()
+    await app.register(fastifyRateLimit, { max: 1, redis: uri, nameSpace: 'closing-' })
+    app.get('/', async () => 'hello')
+    await app.inject('/')
+    expect(await connections()).toBeGreaterThan(before)
+    await app.close()
+    await vi.waitUntil(async () => (await connections()) === before, { timeout: 10_000 })
+  })
+
+  it('accepts a window with a fraction of a millisecond in Redis', async () => {
+    const app = Fastify()
+    onTestFinished(() => app.close())
+    await app.register(fastifyRateLimit, { max: 1, timeWindow: () => 60_000.4, redis: uri, nameSpace: 'fraction-' })
+    app.get('/', async () => 'hello')
+    expect([(await app.inject('/')).statusCode, (await app.inject('/')).statusCode]).toEqual([200, 429])
+  })
+
   it.each(['memory', 'Redis'])('limits routes in %s, and requests inside a handler', async (where) => {
     const app = Fastify()
     onTestFinished(() => app.close())
@@ -279,6 +315,40 @@ return { hits, redis.call('pttl', KEYS[1]) }`
     expect(() => new RateLimiterRedis({ ...options, customIncrTtlLuaScript: 7 as never })).toThrow(
       'customIncrTtlLuaScript must be the text of a script; received number.',
     )
+  })
+
+  it('counts durations that are not whole milliseconds in Redis', async () => {
+    // 1000.9999999999999 milliseconds.
+    const limiter = new RateLimiterRedis({ points: 1, duration: 1.001, blockDuration: 1.001, storeClient: uri })
+    onTestFinished(() => limiter.close())
+    await limiter.consume('ann')
+    await expect(limiter.consume('ann')).rejects.toMatchObject({ msBeforeNext: 1_001 })
+    await limiter.set('ann', 1, 1.001)
+    expect(await limiter.get('ann')).toMatchObject({ consumedPoints: 1 })
+  })
+
+  it('closes the connection that it opened for a URI', async () => {
+    const limiter = new RateLimiterRedis({ points: 1, duration: 1, storeClient: uri })
+    await limiter.consume('closing')
+    await limiter.close()
+    await expect(limiter.consume('closing')).rejects.toThrow(/closed/)
+  })
+
+  it.each([
+    ['points that never return', { msBeforeNext: -1 }],
+    ['more than 24.8 days until the next point', { msBeforeNext: Number.MAX_SAFE_INTEGER }],
+  ])('a queue waits without calling the limiter all the time: %s', async (_, rejection) => {
+    vi.useFakeTimers()
+    onTestFinished(() => void vi.useRealTimers())
+    let calls = 0
+    const consume = async () => {
+      calls++
+      throw rejection
+    }
+    const queue = new RateLimiterQueue({ points: 1, consume, get: async () => null })
+    queue.removeTokens(1).catch(() => {})
+    await vi.advanceTimersByTimeAsync(60_000)
+    expect(calls).toBeLessThanOrEqual(61)
   })
 
   it('rejects queued requests that have expired', async () => {
