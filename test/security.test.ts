@@ -21,7 +21,6 @@ import { maxBodyBytes } from '../src/server/request/read-body.js'
 import { maxBatch } from '../src/server/schemas/check-schema.js'
 import { pageParameters } from '../src/server/schemas/common-schemas.js'
 import { maxStates } from '../src/stores/memory/bans.js'
-import { maxReservations } from '../src/stores/memory/reservations.js'
 import { maxBans } from '../src/stores/redis/bans/ban-index.js'
 import { maxKeys } from '../src/telemetry/candidates/report.js'
 import { keptKeys, maxRecent } from '../src/telemetry/statistics/local-statistics.js'
@@ -63,7 +62,7 @@ const bounds: Readonly<Record<string, unknown>> = {
   'gateway: informational (1xx) responses to one request': number(maxInformational),
   'memory store: keys': number(store.maxKeys.defaultValue),
   'memory store: keys with counted rejections or bans': number(maxStates),
-  'memory store: reservations': number(maxReservations),
+  'memory store: reservations': number(store.maxReservations.defaultValue),
   'Redis: listed bans of one rule': number(maxBans),
   'open reservations of one bucket': number(maxOpenReservations),
   'open holds and reservations that a process counts, each': number(maxIds),

@@ -60,6 +60,7 @@ const defaults = {
   store: {
     type: 'memory',
     maxKeys: 1_000_000,
+    maxReservations: 200_000,
     sentinelName: 'mymaster',
     tls: false,
     prefix: 'fluxgate',
@@ -296,7 +297,7 @@ ratelimit: { missingRuleBehavior: MAYBE, localShare: 0, color: red, ipv6Prefix: 
       '  gateway.prot: unknown key; did you mean port? (line 3, column 12)',
       '  gateway.host: must be a non-empty string; received "" (line 3, column 41)',
       '  gateway.port: must be an integer from 0 to 65535; received 65536 (line 3, column 28)',
-      '  store: must be an object with type, maxKeys, uri, clusterNodes, sentinels, sentinelName, username, password, sentinelUsername, sentinelPassword, tls, prefix, timeoutMs, connectTimeoutMs, connections, leaseShare, cachedRejections, knownRefusals, redis; received "memory" (line 4, column 8)',
+      '  store: must be an object with type, maxKeys, maxReservations, uri, clusterNodes, sentinels, sentinelName, username, password, sentinelUsername, sentinelPassword, tls, prefix, timeoutMs, connectTimeoutMs, connections, leaseShare, cachedRejections, knownRefusals, redis; received "memory" (line 4, column 8)',
       `  rules.path: environment variable A is not set; set it, or add a default: \${A:default} (line 7, column 16)`,
       `  rules.path: environment variable B is not set; set it, or add a default: \${B:default} (line 7, column 16)`,
       '  ratelimit.color: unknown key; allowed: defaultRuleSetId, filterEnabled, includePatterns, excludePatterns, missingRuleBehavior, trustedProxies, clientIpHeader, ipv6Prefix, userIdHeader, apiKeyHeader, headers, onStoreFailure, localShare (line 8, column 57)',

@@ -53,7 +53,7 @@ describe('Redis store settings', () => {
     'store: { type: redis, prefix: p, redis: { uri: "redis://h:1", timeout-ms: 50, connections: 2 } }',
   ])('accept %s', async (text) => {
     const store = { type: 'redis', uri: 'redis://h:1', prefix: 'p', timeoutMs: 50, connections: 2 }
-    expect(await storeOf(text)).toEqual({ maxKeys: 1_000_000, ...defaults, ...store })
+    expect(await storeOf(text)).toEqual({ maxKeys: 1_000_000, maxReservations: 200_000, ...defaults, ...store })
   })
 
   it.each([

@@ -50,7 +50,12 @@ function credentials({ uri, username, password }: StoreSettings, sources: Source
 }
 
 /** The options of the Redis store; undefined for another store type. */
-export function redisSettings({ type, maxKeys: _, ...settings }: StoreSettings): RedisStoreSettings | undefined {
+export function redisSettings({
+  type,
+  maxKeys: _,
+  maxReservations: __,
+  ...settings
+}: StoreSettings): RedisStoreSettings | undefined {
   return type === 'redis' ? omitUndefined(settings) : undefined
 }
 

@@ -34,6 +34,7 @@ const kinds: Readonly<Record<keyof FluxGateOptions, Kind<unknown>>> = {
   onStoreFailure: ratelimit.onStoreFailure.kind,
   localShare: ratelimit.localShare.kind,
   maxKeys: store.maxKeys.kind,
+  maxReservations: store.maxReservations.kind,
   clock: codeValue('a clock: an object whose now() returns epoch milliseconds', isClock),
   logger: warningLogger,
   metrics: boolean,

@@ -12,6 +12,7 @@ export function gateOptions(config: Config): FluxGateOptions {
     rules: ruleStoreSettings(config),
     store: redisSettings(store) ?? 'memory',
     maxKeys: store.maxKeys,
+    maxReservations: store.maxReservations,
     ...(defaultRuleSetId !== undefined && { defaultRuleSetId }),
     missingRuleBehavior,
     ipv6Prefix,

@@ -56,8 +56,9 @@ export async function openGate(input: FluxGateOptions | string, hooks: GateHooks
     const free = rules.require?.(requirement)
     if (free !== undefined) opened.push({ close: async () => free() })
     const loadedRules = await LoadedRules.open(provider, { clock, requirement })
-    const { maxKeys, resilience } = options
-    const store = openStore(options.store, { clock, maxKeys, resilience, openRedis: redisByUri(redisStore) })
+    const { maxKeys, maxReservations, resilience } = options
+    const openRedis = redisByUri(redisStore)
+    const store = openStore(options.store, { clock, maxKeys, maxReservations, resilience, openRedis })
     if (!isStore(options.store)) opened.push(store)
     await store.availability?.ready?.()
     if (store.availability?.isConnected === false) onUnreachable(unreachableMessage(store.availability))

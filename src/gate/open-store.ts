@@ -12,14 +12,14 @@ export interface StoreParts {
   readonly openRedis: OpenRedis
   readonly clock: Clock
   readonly maxKeys?: number | undefined
+  readonly maxReservations?: number | undefined
   readonly resilience?: FluxGateOptions['resilience'] | undefined
 }
 
 /** Opens a store by name, URI or settings. Returns a `BucketStore` of the caller with its capabilities. */
 export function openStore(store: FluxGateOptions['store'], parts: StoreParts): BucketStore {
-  const { clock, maxKeys, resilience, openRedis } = parts
-  if (store === undefined || store === 'memory')
-    return memoryStore({ clock, ...(maxKeys !== undefined && { maxKeys }) })
+  const { clock, maxKeys, maxReservations, resilience, openRedis } = parts
+  if (store === undefined || store === 'memory') return memoryStore({ clock, maxKeys, maxReservations })
   return isStore(store) ? withCapabilities(store) : openRedis(store, resilience)
 }
 

@@ -20,6 +20,8 @@ export interface FluxGateOptions {
   readonly store?: string | RedisStoreSettings | BucketStore
   /** Maximum number of keys in the memory store that the gate opens; default 1,000,000. */
   readonly maxKeys?: number
+  /** Maximum number of reservations in the memory store that the gate opens, open or settled and not yet expired; default 200,000. */
+  readonly maxReservations?: number
   /** Key resolvers for rules of scope CUSTOM, by the name in `keyResolver`. */
   readonly keyResolvers?: NamedResolvers
   /** Notified when the buckets of rules are reset. */

@@ -33,9 +33,12 @@ export function isOpenAt(
   return now < (isRefunded || isLost ? endsAt : endsAt - expiredTicks)
 }
 
-interface Entry {
-  reservation: OpenReservation
-  returnable: Amount
+/** A reservation in a list. One flat object, because a list may have thousands of them. */
+export interface ListedReservation extends OpenReservation {
+  permits: number
+  /** The permits that are returnable: a whole number, and a fraction in units of 1 / windowTicks. */
+  whole: number
+  fraction: number
 }
 
 const never = Number.POSITIVE_INFINITY
@@ -47,6 +50,11 @@ const isMore = (one: Amount, other: Amount): boolean =>
 /** The lesser amount; undefined if both are. */
 const least = (one: Amount | undefined, other: Amount | undefined): Amount | undefined =>
   one === undefined || (other !== undefined && isMore(one, other)) ? other : one
+
+function setReturnable(entry: ListedReservation, { whole, fraction }: Amount): void {
+  entry.whole = whole
+  entry.fraction = fraction
+}
 
 /** The part of `permits` that is returnable. */
 const part = (permits: number, returnable: Amount): Amount =>
@@ -61,7 +69,7 @@ const part = (permits: number, returnable: Amount): Amount =>
  * was made. No more than these are returnable. They never decrease from one entry to the next, because a later one is younger.
  */
 export class OpenReservations {
-  readonly #entries: Entry[] = []
+  readonly #entries: ListedReservation[] = []
   /** The window of all fractions. */
   #windowTicks: number
   /** The first tick at which a reservation ends. */
@@ -75,31 +83,34 @@ export class OpenReservations {
     return this.#entries.length
   }
 
-  /** Adds a reservation whose permits have just been taken from the bucket, from which `missing` permits are missing now. */
-  add(reservation: OpenReservation, missing: Amount): void {
-    this.#entries.push({ reservation, returnable: missing })
-    this.#nextEnd = Math.min(this.#nextEnd, reservation.endsAt)
+  /**
+   * Adds a reservation whose permits have just been taken from the bucket. What is returnable of it is what is missing from the
+   * bucket now. The list keeps and changes the object.
+   */
+  add(entry: ListedReservation): void {
+    this.#entries.push(entry)
+    this.#nextEnd = Math.min(this.#nextEnd, entry.endsAt)
   }
 
   /** Records the permits that are missing now. Removes reservations with nothing left to return. */
   observe(missing: Amount, band: Band): void {
     if (this.#windowTicks !== band.windowTicks) this.#carry(band)
     this.#lower(this.#entries.length - 1, missing)
-    const kept = this.#entries.findIndex(({ returnable }) => returnable.whole > 0 || returnable.fraction > 0)
+    const kept = this.#entries.findIndex(({ whole, fraction }) => whole > 0 || fraction > 0)
     if (kept !== 0) this.#entries.splice(0, kept < 0 ? this.#entries.length : kept)
   }
 
   /** Multiplies all amounts by to/from, rounded down, because the bucket is counted in another unit from now on. */
   scale(to: number, from: number): void {
     for (const entry of this.#entries) {
-      const { reservation, returnable } = entry
-      const { whole, fraction } = returnable
+      const { permits, whole, fraction } = entry
       const scaled = mulDiv(to, whole, from)
       // A product that is not exact counts as 0, because nothing must be returned twice.
       const rest = fraction * to < exactLimit ? Math.floor((fraction * to) / from) : 0
       const carried = Math.floor(rest / this.#windowTicks)
-      entry.returnable = { whole: scaled + carried, fraction: rest - carried * this.#windowTicks }
-      entry.reservation = { ...reservation, permits: mulDiv(to, reservation.permits, from) }
+      entry.permits = mulDiv(to, permits, from)
+      entry.whole = scaled + carried
+      entry.fraction = rest - carried * this.#windowTicks
     }
   }
 
@@ -107,21 +118,21 @@ export class OpenReservations {
   giveBack(id: string, permits: number): Amount | undefined {
     const index = this.#indexOf(id)
     if (index < 0) return undefined
-    const { returnable } = this.#entries[index] as Entry
-    const returned = part(permits, returnable)
+    const entry = this.#entries[index] as ListedReservation
+    const returned = part(permits, entry)
     this.#entries.splice(index, 1)
     for (let i = index; i < this.#entries.length; i++) {
-      const later = this.#entries[i] as Entry
-      later.returnable = this.#minus(later.returnable, returned)
+      const later = this.#entries[i] as ListedReservation
+      setReturnable(later, this.#minus(later, returned))
     }
-    this.#lower(index - 1, this.#minus(returnable, returned))
-    return returned
+    this.#lower(index - 1, this.#minus(entry, returned))
+    return { whole: returned.whole, fraction: returned.fraction }
   }
 
   /** Removes and returns the reservation, or returns undefined if it does not exist. */
   take(id: string): OpenReservation | undefined {
     const index = this.#indexOf(id)
-    return index < 0 ? undefined : this.#entries.splice(index, 1)[0]?.reservation
+    return index < 0 ? undefined : this.#entries.splice(index, 1)[0]
   }
 
   /** Removes and returns the reservations that end now or before. */
@@ -129,8 +140,8 @@ export class OpenReservations {
     const ended: OpenReservation[] = []
     if (now < this.#nextEnd) return ended
     this.#keep((entry) => {
-      if (entry.reservation.endsAt > now) return true
-      ended.push(entry.reservation)
+      if (entry.endsAt > now) return true
+      ended.push(entry)
       return false
     })
     return ended
@@ -147,43 +158,42 @@ export class OpenReservations {
     const limits: (Amount | undefined)[] = []
     let kept = 0
     this.#keep((entry) => {
-      const { reservation } = entry
-      entry.returnable = this.#minus(entry.returnable, returned)
-      if (reservation.endsAt > now) {
+      setReturnable(entry, this.#minus(entry, returned))
+      if (entry.endsAt > now) {
         kept += 1
         return true
       }
-      const own = part(reservation.isRefunded ? reservation.permits : 0, entry.returnable)
+      const own = part(entry.isRefunded ? entry.permits : 0, entry)
       returned = this.#plus(returned, own)
-      limits[kept] = this.#minus(entry.returnable, own)
+      limits[kept] = this.#minus(entry, own)
       return false
     })
     let limit: Amount | undefined
     for (let i = kept; i > 0; i--) {
       limit = least(limits[i], limit)
-      const entry = this.#entries[i - 1] as Entry
-      if (limit !== undefined) entry.returnable = least(entry.returnable, limit) as Amount
+      const entry = this.#entries[i - 1] as ListedReservation
+      if (limit !== undefined && isMore(entry, limit)) setReturnable(entry, limit)
     }
     return returned
   }
 
   /** The reservations that are open at a tick. */
   openAt(now: number, band: Band): OpenReservation[] {
-    return this.#entries.flatMap(({ reservation }) => (isOpenAt(reservation, band, now) ? [reservation] : []))
+    return this.#entries.filter((entry) => isOpenAt(entry, band, now))
   }
 
   /** Removes the reservations that were made later than `tick`. */
   removeAfter(tick: number): void {
-    while (this.#entries.length > 0 && (this.#entries.at(-1) as Entry).reservation.takenAt > tick) this.#entries.pop()
+    while (this.#entries.length > 0 && (this.#entries.at(-1) as ListedReservation).takenAt > tick) this.#entries.pop()
   }
 
   /** Keeps the entries for which `isKept` returns true. It is called once for each, in order. */
-  #keep(isKept: (entry: Entry) => boolean): void {
+  #keep(isKept: (entry: ListedReservation) => boolean): void {
     this.#nextEnd = never
     let kept = 0
     for (const entry of this.#entries) {
       if (!isKept(entry)) continue
-      this.#nextEnd = Math.min(this.#nextEnd, entry.reservation.endsAt)
+      this.#nextEnd = Math.min(this.#nextEnd, entry.endsAt)
       this.#entries[kept++] = entry
     }
     this.#entries.length = kept
@@ -192,9 +202,9 @@ export class OpenReservations {
   /** Limits the entries up to `last` to an amount. */
   #lower(last: number, amount: Amount): void {
     for (let i = last; i >= 0; i--) {
-      const entry = this.#entries[i] as Entry
-      if (!isMore(entry.returnable, amount)) return
-      entry.returnable = amount
+      const entry = this.#entries[i] as ListedReservation
+      if (!isMore(entry, amount)) return
+      setReturnable(entry, amount)
     }
   }
 
@@ -213,14 +223,13 @@ export class OpenReservations {
   }
 
   #indexOf(id: string): number {
-    return this.#entries.findLastIndex(({ reservation }) => reservation.id === id)
+    return this.#entries.findLastIndex((entry) => entry.id === id)
   }
 
   /** Converts all fractions to the window of a rule that was edited. */
   #carry(band: Band): void {
     for (const entry of this.#entries) {
-      const { whole, fraction } = entry.returnable
-      entry.returnable = { whole, fraction: carriedFraction(fraction, this.#windowTicks, band) }
+      entry.fraction = carriedFraction(entry.fraction, this.#windowTicks, band)
     }
     this.#windowTicks = band.windowTicks
   }

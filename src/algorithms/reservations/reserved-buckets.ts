@@ -107,10 +107,8 @@ export class ReservedBuckets implements Buckets {
     const lostAt = isRefilled(band) ? Number.POSITIVE_INFINITY : now + 2 * band.windowTicks
     const isRefunded = onExpire === 'REFUND' && expiresAt < lostAt
     const endsAt = isRefunded ? expiresAt : Math.min(lostAt, expiresAt + expiredTicks)
-    list.add(
-      { id, permits: permits * counted.perPermit, takenAt: now, endsAt, isRefunded },
-      this.#missing(slot, counted, now),
-    )
+    const { whole, fraction } = this.#missing(slot, counted, now)
+    list.add({ id, permits: permits * counted.perPermit, takenAt: now, endsAt, isRefunded, whole, fraction })
   }
 
   /** Replaces the permits of a reservation with the actual ones. */

@@ -182,5 +182,5 @@ const unsupported = (message: string): FluxGateError => new FluxGateError('FLUXG
 const tooMany = (): FluxGateError =>
   new FluxGateError(
     'FLUXGATE_RESERVATION_LIMIT',
-    'The key has 10000 open reservations, or the store has a million. Nothing was charged. Settle or cancel reservations, or use a shorter ttlMs.',
+    'The key has 10000 open reservations, or the memory store has maxReservations (default 200000). Nothing was charged. Settle or cancel reservations, use a shorter ttlMs, or raise maxReservations.',
   )

@@ -8,7 +8,7 @@ import { MemoryBans } from './bans.js'
 import { Eviction, overflowKey } from './eviction.js'
 import type { MemoryStore } from './memory-store.js'
 import { MemoryOverrides } from './overrides.js'
-import { MemoryReservations } from './reservations.js'
+import { defaultMaxReservations, MemoryReservations } from './reservations.js'
 import { type RuleTable, RuleTables } from './rule-tables.js'
 import { memoryVariants } from './variants.js'
 
@@ -43,11 +43,11 @@ export class MemoryBuckets implements MemoryStore {
   readonly variants = memoryVariants(this)
   readonly reservations: MemoryReservations
 
-  constructor(maxKeys: number, clock: Clock) {
+  constructor(maxKeys: number, clock: Clock, maxReservations = defaultMaxReservations) {
     this.#eviction = new Eviction(this.#tables, maxKeys)
     this.#clock = clock
     this.overrides = new MemoryOverrides(() => clock.now())
-    this.reservations = new MemoryReservations(this, clock)
+    this.reservations = new MemoryReservations(this, clock, maxReservations)
     this.bans = new MemoryBans(() => ticks(clock))
   }
 

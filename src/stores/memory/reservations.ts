@@ -7,50 +7,47 @@ import {
   type ReservationRequest,
   type ReservationStorage,
   type ReservedPermits,
-  type ReservedState,
   type ReserveOutcome,
-  type Settlement,
   type SettlementRequest,
   type SettleOutcome,
   unknownCostIn,
 } from '../../core/reservations/reservation-storage.js'
 import type { Band } from '../../core/rule.js'
 import type { MemoryBuckets } from './buckets.js'
+import { ExpiringMap } from './expiring-map.js'
+import { type PackedState, ReservationPacker, unpack } from './packed-reservation.js'
 
-/** The maximum number of reservations that are open, or settled and not yet expired. */
-export const maxReservations = 1_000_000
-/** Reservations that each call inspects, to remove the expired ones; and the same if there is no room for another one. */
-const inspected = 4
-const inspectedIfFull = 1_000
+/** The default of the most reservations that are open, or settled and not yet expired. They take about 100 MB. */
+export const defaultMaxReservations = 200_000
 
-interface Stored {
-  readonly request: ReservationRequest
-  readonly state: ReservedState
+interface Stored extends PackedState {
   readonly expiresAt: number
-  settlement: Settlement | undefined
+  settlement: PackedSettlement | undefined
+}
+
+interface PackedSettlement extends PackedState {
+  readonly isCanceled: boolean
 }
 
 /** Reservations in this process. Each call completes synchronously, so that it is atomic. */
 export class MemoryReservations implements ReservationStorage {
   readonly #store: MemoryBuckets
   readonly #clock: Clock
-  readonly #byId = new Map<string, Stored>()
-  readonly #max: number
-  /** The ids that are inspected next. */
-  #inspection = this.#byId.keys()
+  /** Keeps expired reservations for a while, so that a late settlement gets a clear error. */
+  readonly #byId: ExpiringMap<Stored>
+  readonly #packer = new ReservationPacker()
 
-  constructor(store: MemoryBuckets, clock: Clock, max = maxReservations) {
+  constructor(store: MemoryBuckets, clock: Clock, max: number) {
     this.#store = store
     this.#clock = clock
-    this.#max = max
+    this.#byId = new ExpiringMap(max, ({ expiresAt }, now) => now >= expiresAt + expiredTicks)
   }
 
   async reserve(request: ReservationRequest): Promise<ReserveOutcome> {
     const now = ticks(this.#clock)
-    const known = this.#find(request.id, now)
-    if (known !== undefined) return known.state
-    this.#removeExpired(now)
-    if (this.#byId.size >= this.#max || request.charges.some((charge) => this.#isFull(charge))) return 'FULL'
+    const known = this.#byId.get(request.id, now)
+    if (known !== undefined) return unpack(known)
+    if (!this.#byId.makeRoom(now) || request.charges.some((charge) => this.#isFull(charge))) return 'FULL'
     const { charges, ruleSetId, reason } = request
     const { applied = charges, ...result } = copyResult(charges, this.#store.chargeSync(charges, false))
     const state = { ruleSetId, reason, charges: applied, result }
@@ -59,31 +56,36 @@ export class MemoryReservations implements ReservationStorage {
     const charged = chargedOf(applied, result)
     for (const [i, charge] of applied.entries())
       if (charged[i] && charge.permits > 0) this.#open(charge, request.id, expiresAt, request.onExpire, result.now)
-    this.#byId.set(request.id, { request, state, expiresAt, settlement: undefined })
+    const { terms, keys, numbers } = this.#packer.pack(state, request)
+    // Lists all members, because V8 needs more memory for objects that were created by spreading.
+    this.#byId.set(request.id, { terms, keys, numbers, expiresAt, settlement: undefined })
     return state
   }
 
   async settle({ id, amounts, currentGroup }: SettlementRequest): Promise<SettleOutcome> {
     const now = ticks(this.#clock)
-    const stored = this.#find(id, now)
+    const stored = this.#byId.get(id, now)
     if (stored === undefined) return 'UNKNOWN'
-    const { request, state, settlement, expiresAt } = stored
-    const { names, costs } = request
+    const { terms, settlement, expiresAt } = stored
+    const { names, costs } = terms
     const unknownCost = unknownCostIn(amounts, names)
     if (unknownCost !== undefined) return { unknownCost, names }
-    if (settlement !== undefined) return settlement
+    if (settlement !== undefined) return { ...unpack(settlement), isCanceled: settlement.isCanceled }
     if (expiresAt <= now) return 'EXPIRED'
+    const state = unpack(stored)
     const charged = chargedOf(state.charges, state.result)
     const charges = state.charges.map((charge, i): Charge => {
       const group = (charge.group.insteadOf === undefined && currentGroup(charge.group)) || charge.group
       const actual = actualPermits(charge, costs[i] as ReservationRequest['costs'][0], amounts)
       if (charged[i]) this.#replace({ ...charge, group }, id, actual, now)
-      // The buckets of the reservation are reported, even if the key has another override by now.
-      return { ...charge, group: group.hasOverrides ? { ...group, hasOverrides: false } : group, permits: 0 }
+      return { ...charge, group, permits: 0 }
     })
-    const result = copyResult(charges, this.#store.chargeSync(charges, true))
-    stored.settlement = { ...state, charges, result, isCanceled: amounts === undefined }
-    return stored.settlement
+    const result = copyResult(charges, this.#store.chargeSync(charges.map(withoutOverrides), true))
+    const settled = { ...state, charges, result }
+    const isCanceled = amounts === undefined
+    const packed = this.#packer.pack(settled, terms)
+    stored.settlement = { terms: packed.terms, keys: packed.keys, numbers: packed.numbers, isCanceled }
+    return { ...settled, isCanceled }
   }
 
   async reservedIn(group: BucketGroup, key: string, now: number): Promise<readonly ReservedPermits[]> {
@@ -92,31 +94,11 @@ export class MemoryReservations implements ReservationStorage {
   }
 
   has(id: string): boolean {
-    return this.#find(id, ticks(this.#clock)) !== undefined
+    return this.#byId.get(id, ticks(this.#clock)) !== undefined
   }
 
   clear(): void {
     this.#byId.clear()
-  }
-
-  /** An expired reservation is removed later, so that a late settlement gets a clear error. */
-  #find(id: string, now: number): Stored | undefined {
-    const stored = this.#byId.get(id)
-    if (stored === undefined || now < stored.expiresAt + expiredTicks) return stored
-    this.#byId.delete(id)
-    return undefined
-  }
-
-  /** Inspects a few reservations, so that no call takes long. */
-  #removeExpired(now: number): void {
-    for (let count = this.#byId.size < this.#max ? inspected : inspectedIfFull; count > 0; count--) {
-      const { value: id, done } = this.#inspection.next()
-      if (done) {
-        this.#inspection = this.#byId.keys()
-        return
-      }
-      this.#find(id, now)
-    }
   }
 
   #isFull(charge: Charge): boolean {
@@ -139,3 +121,7 @@ export class MemoryReservations implements ReservationStorage {
       buckets.settle(slot, table.bands[i] as Band, { id, permits }, actual, now)
   }
 }
+
+/** The buckets of the reservation are reported, even if the key has another override by now. */
+const withoutOverrides = (charge: Charge): Charge =>
+  charge.group.hasOverrides ? { ...charge, group: { ...charge.group, hasOverrides: false } } : charge

@@ -7,6 +7,7 @@ import { optional, optionalSecret, setting } from '../../validation/setting.js'
 export const storeSettings = {
   type: setting(oneOf(['memory', 'redis'] as const), 'memory'),
   maxKeys: setting(wholeNumber(1, 2 ** 24), 1_000_000),
+  maxReservations: setting(wholeNumber(1, 2 ** 24), 200_000),
   uri: { ...optionalSecret(redisUri), variable: 'FLUXGATE_REDIS_URI' },
   clusterNodes: optional(nodes(6379)),
   sentinels: optional(nodes(26_379)),
@@ -26,5 +27,7 @@ export const storeSettings = {
   knownRefusals: optional(boolean),
 }
 
+const memoryNames: readonly string[] = ['maxKeys', 'maxReservations']
+
 /** Names of the settings for Redis. */
-export const redisNames = Object.keys(storeSettings).filter((name) => name !== 'type' && name !== 'maxKeys')
+export const redisNames = Object.keys(storeSettings).filter((name) => name !== 'type' && !memoryNames.includes(name))
