@@ -37,6 +37,37 @@ describe('the playground', () => {
     expect(await copy.getByRole('slider', { name: /Capacity/ }).inputValue()).toBe('20')
   })
 
+  it('draws traffic with the mouse, also in the slots that a fast mouse skips', async () => {
+    const page = await open(`${pathToFileURL('dist/playground.html')}#/?capacity=5`)
+    await page.getByRole('button', { name: 'Draw it' }).click()
+    const drawing = page.getByRole('slider', { name: 'Drawn traffic' })
+    const { x, y, width, height } = (await drawing.boundingBox()) ?? { x: 0, y: 0, width: 0, height: 0 }
+    const moveTo = (slot: number, count: number) =>
+      page.mouse.move(x + ((slot - 0.5) * width) / 48, y + (1 - count / 35) * height)
+    const drawn = () => new URLSearchParams(page.url().split('?')[1]).get('drawn') ?? ''
+    await page.waitForURL(/drawn=/)
+    const before = drawn()
+    await moveTo(5, 10)
+    await page.mouse.down()
+    await moveTo(45, 30)
+    await page.mouse.up()
+    expect(await drawing.getAttribute('aria-valuetext')).toBe('slot 45: 30 requests')
+    const line = Array.from({ length: 41 }, (_, i) => Math.round(10 + i / 2).toString(36)).join('')
+    const after = `${before.slice(0, 4)}${line}${before.slice(45)}`
+    await expect.poll(drawn).toBe(after)
+    // Without a button, the mouse draws nothing.
+    await moveTo(20, 1)
+    await page.mouse.down()
+    await moveTo(20, -50)
+    await page.mouse.up()
+    const cleared = `${after.slice(0, 19)}0${after.slice(20)}`
+    await expect.poll(drawn).toBe(cleared)
+    const total = [...cleared].reduce((sum, digit) => sum + Number.parseInt(digit, 36), 0)
+    await page.getByRole('region', { name: 'Offered traffic' }).getByText(String(total), { exact: true }).waitFor()
+    await expectAccessible(page)
+    expect(page.problems).toEqual([])
+  })
+
   it('follows a slider that is dragged for long, although browsers limit changes of the URL', async () => {
     const shop = await openShop()
     const page = await open(`${shop.console}#/playground`)

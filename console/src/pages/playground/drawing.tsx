@@ -11,15 +11,27 @@ interface DrawingProps {
 export function Drawing({ counts, onChange }: DrawingProps) {
   const [selected, setSelected] = useState(0)
   const element = useRef<HTMLDivElement>(null)
-  const set = (slot: number, count: number): void =>
-    onChange(counts.map((old, i) => (i === slot ? Math.min(maxDrawn, Math.max(0, count)) : old)))
+  /** The counts after the last change, which the page may not have rendered yet. */
+  const latest = useRef(counts)
+  latest.current = counts
+  const change = (countAt: (slot: number, old: number) => number): void => {
+    latest.current = latest.current.map((old, slot) => Math.min(maxDrawn, Math.max(0, countAt(slot, old))))
+    onChange(latest.current)
+  }
+  /** The last slot of this stroke. A fast pointer skips slots, so each event draws a line from there. */
+  const stroke = useRef<number | undefined>(undefined)
   const draw = (event: PointerEvent): void => {
     const box = element.current?.getBoundingClientRect()
     if (box === undefined || event.buttons === 0) return
-    const slot = Math.floor(((event.clientX - box.left) / box.width) * slots)
-    if (slot < 0 || slot >= slots) return
-    setSelected(slot)
-    set(slot, Math.round((1 - (event.clientY - box.top) / box.height) * maxDrawn))
+    const to = Math.min(slots - 1, Math.max(0, Math.floor(((event.clientX - box.left) / box.width) * slots)))
+    const count = Math.round((1 - (event.clientY - box.top) / box.height) * maxDrawn)
+    const from = stroke.current ?? to
+    const start = latest.current[from] ?? 0
+    const isBetween = (slot: number): boolean => slot >= Math.min(from, to) && slot <= Math.max(from, to)
+    const share = (slot: number): number => (from === to ? 1 : (slot - from) / (to - from))
+    stroke.current = to
+    setSelected(to)
+    change((slot, old) => (isBetween(slot) ? Math.round(start + share(slot) * (count - start)) : old))
   }
   const press = (event: KeyboardEvent): void => {
     const moves = { ArrowLeft: -1, ArrowRight: 1 }[event.key]
@@ -27,7 +39,7 @@ export function Drawing({ counts, onChange }: DrawingProps) {
     if (moves === undefined && changes === undefined) return
     event.preventDefault()
     if (moves !== undefined) setSelected(Math.min(slots - 1, Math.max(0, selected + moves)))
-    if (changes !== undefined) set(selected, (counts[selected] ?? 0) + changes)
+    if (changes !== undefined) change((slot, old) => (slot === selected ? old + changes : old))
   }
   return (
     <div
@@ -42,6 +54,7 @@ export function Drawing({ counts, onChange }: DrawingProps) {
       aria-valuetext={t('drawnSlot', { slot: selected + 1, count: counts[selected] ?? 0 })}
       onPointerDown={(event) => {
         event.currentTarget.setPointerCapture(event.pointerId)
+        stroke.current = undefined
         draw(event)
       }}
       onPointerMove={draw}
