@@ -1,5 +1,5 @@
 /** Candidates: other versions of rule sets, evaluated alongside the current rules without effect. */
-import { found, get, loadPages, request } from './api.js'
+import { get, loadPages, request } from './api.js'
 import { plainSet, type RuleDocument, type RuleSetDocument, ruleSetPath, withOriginals } from './rules.js'
 
 export interface CandidateDocument extends RuleSetDocument {
@@ -34,7 +34,7 @@ export async function putCandidate(ruleSetId: string, set: object): Promise<void
 
 /** Puts an edited rule into the candidate of its set, or starts a candidate that differs from the set in this rule only. */
 export async function putRuleInCandidate(ruleSetId: string, rule: RuleDocument): Promise<void> {
-  const running = await found(get<RuleSetDocument>(candidatePath(ruleSetId)))
+  const running = (await loadCandidates()).find(({ candidateOf }) => candidateOf === ruleSetId)
   const base = running ?? (await get<RuleSetDocument>(ruleSetPath(ruleSetId)))
   const known = base.rules.find(({ id }) => id === rule.id)
   const rules =

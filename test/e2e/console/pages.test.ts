@@ -5,6 +5,18 @@ import { openShop } from './shop.js'
 const open = useBrowser()
 
 /** Other tests check the pages in the dark theme, in English and at 1280 px. */
+it('shows its search fields completely on a phone', async () => {
+  const shop = await openShop()
+  for (const [hash, name] of [
+    ['#/rules', 'Search by ID, name, path or method'],
+    ['#/keys', 'Key or prefix, such as 203.0.113.7'],
+  ]) {
+    const page = await open(`${shop.console}${hash}`, { width: 375, height: 740 })
+    await page.getByPlaceholder(name as string).waitFor()
+    await expectAccessible(page)
+  }
+})
+
 it('is accessible and fits a phone on every page, in the light theme and in Korean', async () => {
   const shop = await openShop()
   await shop.traffic()

@@ -337,6 +337,7 @@ describe('every response matches its description', () => {
     ['putOverride', 201, 'PUT', `${overrides}/192.0.2.1`, { action: 'ALLOW', expiresAt: '2099-01-01T00:00:00Z' }],
     ['getOverride', 200, 'GET', `${overrides}/10.0.0.0/8`],
     ['listOverrides', 200, 'GET', `${overrides}?prefix=10.&limit=1`],
+    ['listOverrides', 200, 'GET', `${overrides}?key=10.1.2.3`],
     ['deleteOverride', 204, 'DELETE', `${overrides}/10.0.0.0/8`],
     ['putRule', 201, 'PUT', `${shop}/rules/banning`, banning],
     ['createBan', 201, 'POST', bans, { key: '192.0.2.1', for: '1h' }],

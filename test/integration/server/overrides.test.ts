@@ -52,6 +52,27 @@ describe('overrides over REST', () => {
     expect((await server.ask('DELETE', `${overrides}/10.0.0.0/8`)).status).toBe(404)
   })
 
+  it('are found by key, in any notation, without an error if there is none', async () => {
+    const { ask } = await wholeServer()
+    for (const key of ['203.0.113.7', '203.0.113.70', '10.0.0.0/8'])
+      await ask('POST', overrides, { key, action: 'DENY' })
+    const keysOf = async (query: string) => {
+      const { status, body } = await ask('GET', `${overrides}?${query}`)
+      expect([status, body.cursor]).toEqual([200, null])
+      return body.overrides.map(({ key }: { key: string }) => key)
+    }
+    expect(await keysOf('key=203.0.113.7')).toEqual(['203.0.113.7'])
+    expect(await keysOf('key=::ffff:203.0.113.7&limit=5')).toEqual(['203.0.113.7'])
+    expect(await keysOf('key=10.0.0.0%2F8')).toEqual(['10.0.0.0/8'])
+    expect(await keysOf('key=203.0.113')).toEqual([])
+    expect(await keysOf('key=10.1.2.3')).toEqual([])
+    for (const query of ['key=a&prefix=a', 'key=a&cursor=YQ', 'key='])
+      expect(await ask('GET', `${overrides}?${query}`)).toMatchObject({
+        status: 400,
+        body: { code: 'FLUXGATE_REQUEST_INVALID', errors: [{ path: 'key' }] },
+      })
+  })
+
   it('are listed by key, in pages, and by key prefix', async () => {
     const { ask } = await wholeServer()
     for (const key of ['198.51.100.2', '198.51.100.1', '203.0.113.7', '198.51.100.3'])

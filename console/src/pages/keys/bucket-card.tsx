@@ -1,9 +1,9 @@
 import { useState } from 'preact/hooks'
-import { found, get, request } from '../../state/api.js'
+import { request } from '../../state/api.js'
 import { type ActiveBan, liftBan, loadBan, type PlacedRule, setBan } from '../../state/bans.js'
 import { bucketPath, loadBucket } from '../../state/buckets.js'
+import { loadOverride, type Override, overridePath as pathOfOverride } from '../../state/overrides.js'
 import { linkTo } from '../../state/route.js'
-import { type BandDocument, rulePath } from '../../state/rules.js'
 import { dateAndTime, duration, sinceTime, whole } from '../../text/format.js'
 import { ruleSentence } from '../../text/rule-sentence.js'
 import { t } from '../../text/translate.js'
@@ -11,14 +11,6 @@ import { Level } from '../../ui/level.js'
 import { Failure, Loading, messageOf, useLoaded } from '../../ui/states.js'
 import { notify } from '../../ui/toast.js'
 import { BanDialog, OverrideDialog, RefundDialog } from './key-dialogs.js'
-
-export interface Override {
-  readonly key: string
-  readonly action: string
-  readonly bands?: readonly BandDocument[]
-  readonly expiresAt?: string
-  readonly note?: string
-}
 
 interface BucketCardProps extends PlacedRule {
   readonly name: string
@@ -38,9 +30,9 @@ export function BucketCard({ ruleSetId, rule, name }: BucketCardProps) {
     [path],
     1_000,
   )
-  const overridePath = `${rulePath(ruleSetId, rule.id)}/overrides/${encodeURIComponent(name)}`
+  const overridePath = pathOfOverride({ ruleSetId, rule }, name)
   const override = useLoaded(
-    async (signal) => (rule.overrides === true ? found(get<Override>(overridePath, signal)) : undefined),
+    async (signal) => (rule.overrides === true ? loadOverride({ ruleSetId, rule }, name, signal) : undefined),
     [overridePath],
   )
   const reload = (): void => {

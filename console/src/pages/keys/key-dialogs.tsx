@@ -1,10 +1,10 @@
 import { useMemo, useState } from 'preact/hooks'
+import type { Override } from '../../state/overrides.js'
 import type { BandDocument, RuleDocument } from '../../state/rules.js'
 import { spanText } from '../../text/rule-sentence.js'
 import { t } from '../../text/translate.js'
 import { Dialog, DialogForm } from '../../ui/dialog.js'
 import { BandFields } from '../rules/band-fields.js'
-import type { Override } from './bucket-card.js'
 import { sampleRequest } from './sample-request.js'
 
 interface RefundProps {

@@ -1,5 +1,6 @@
 import type { OverrideStore } from '../../../core/contracts/override-store.js'
 import { FluxGateError } from '../../../core/errors.js'
+import { overrideKeyKind } from '../../../rules/schema/overrides/override-schema.js'
 import { described } from '../../../validation/kind.js'
 import { boundedText } from '../../../validation/kinds.js'
 import { object } from '../../../validation/structures.js'
@@ -39,11 +40,21 @@ export function overrideRoutes(parts: ApiParts): Route[] {
       access,
       query: object(
         {},
-        { prefix: described(boundedText(0, 1_024), 'List only keys with this prefix.'), ...pageParameters },
+        {
+          prefix: described(boundedText(0, 1_024), 'List only keys with this prefix.'),
+          key: described(overrideKeyKind, 'List only the override for this key. The list is empty if there is none.'),
+          ...pageParameters,
+        },
       ),
       responses: { 200: { description: 'A page of overrides.', schema: overridePageSchema } },
-      async handle({ params, query: { prefix, limit = defaultLimit, cursor } }) {
+      async handle({ params, query: { prefix, key, limit = defaultLimit, cursor } }) {
         const { ruleSetId, ruleId } = activeRule(parts.gate, params)
+        if (key !== undefined) {
+          if (prefix !== undefined || cursor !== undefined)
+            throw invalidRequest('key', 'must not be combined with prefix or cursor; omit them')
+          const found = await overridesOf(parts).get(ruleSetId, ruleId, key)
+          return json({ overrides: found === undefined ? [] : [found], cursor: null })
+        }
         const page = await overridesOf(parts).list(ruleSetId, ruleId, { prefix, limit, cursor })
         return json({ overrides: page.items, cursor: page.cursor })
       },
