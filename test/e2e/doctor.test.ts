@@ -31,6 +31,45 @@ describe('fluxgate doctor', () => {
     expect(find('reload')).toMatchObject({ message: 'changes are detected by WATCH' })
     expect(find('store')?.message).toContain('in memory')
     expect(find('server.adminToken')?.message).toBe('not set: the API is reachable from this machine only')
+    expect(find('gateway.routes')).toMatchObject({
+      status: 'warn',
+      message:
+        'no routes are configured; `fluxgate gateway` would not start, and the gateway of `fluxgate start` proxies to a built-in example',
+      advice: 'Add them to fluxgate.yaml under gateway.routes.',
+    })
+  })
+
+  it('finds ports that are in use, that two listeners share, or that everyone could reach', async () => {
+    const holder = createServer().listen(0, '127.0.0.1')
+    onTestFinished(() => {
+      holder.close()
+    })
+    await new Promise((resolve) => holder.once('listening', resolve))
+    const { port } = holder.address() as AddressInfo
+    const used = await doctor(tempWorkspace(), { server: { port: 0, grpcPort: port } })
+    expect(used.status).toBe(1)
+    expect(used.find('server.grpcPort')).toMatchObject({
+      status: 'fail',
+      message: `127.0.0.1:${port} is already in use`,
+    })
+    const shared = await doctor(
+      tempWorkspace(),
+      { gateway: { host: '0.0.0.0', port, metricsPort: port } },
+      { FLUXGATE_SERVER_PORT: String(port) },
+    )
+    expect(shared.find('gateway.port')).toMatchObject({
+      status: 'fail',
+      message: `0.0.0.0:${port} is also server.port, and one process listens on both`,
+    })
+    expect(shared.find('gateway.metricsPort')).toMatchObject({
+      status: 'fail',
+      message: expect.stringContaining('is also gateway.port'),
+    })
+    const open = await doctor(tempWorkspace(), { server: { port: 0, grpcPort: port, grpcHost: '0.0.0.0' } })
+    expect(open.find('server.grpcPort')).toMatchObject({
+      status: 'fail',
+      message: expect.stringContaining('cannot listen on 0.0.0.0 without a token'),
+    })
   })
 
   it('checks Redis: version, role, scripts, clock, eviction, latency', async () => {
@@ -171,7 +210,7 @@ describe('fluxgate doctor', () => {
         ...findings.filter(({ status }) => status !== 'ok').map(({ name, status }) => `${name} ${status}`),
       ]
     }
-    expect(await ask()).toEqual([1, 'rules fail'])
+    expect(await ask()).toEqual([1, 'rules fail', 'gateway.routes warn'])
     expect(await ask('--only', 'server')).toEqual([1, 'rules fail'])
     expect(await ask('--only', 'gateway')).toEqual([1, 'rules warn', 'gateway.routes fail'])
     workspace.write('fluxgate.yaml', { gateway: { routes: [{ id: 'shop', uri: 'http://127.0.0.1:1' }] } })

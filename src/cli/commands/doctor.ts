@@ -1,6 +1,7 @@
 import { Command, Option } from 'commander'
 import { loadConfig } from '../../config/config.js'
-import { type Finding, runChecks } from '../../program/doctor/doctor.js'
+import { runChecks } from '../../program/doctor/doctor.js'
+import type { Finding } from '../../program/doctor/finding.js'
 import { exitStatus } from '../exit-status.js'
 import { configOption } from '../options/shared-options.js'
 import { type Colour, paintFor, print, printJson } from '../output/output.js'

@@ -1,6 +1,6 @@
 /** Checks whether a configuration works on this machine. Every part is tried as it would be used; nothing is changed. */
 import { accessSync, constants, existsSync } from 'node:fs'
-import { connect, createServer } from 'node:net'
+import { connect } from 'node:net'
 import { dirname } from 'node:path'
 import type { Config } from '../../config/config.js'
 import { redisAddress } from '../../config/store.js'
@@ -10,27 +10,10 @@ import { chooseReload } from '../../rules/reload/choose-reload.js'
 import { isLoopback } from '../../server/request/loopback.js'
 import { configuredRules } from '../rules.js'
 import { readTlsPair } from '../tls-pair.js'
+import { type Check, counted, type Finding, fail, ok, type Part, warn } from './finding.js'
+import { ports } from './ports.js'
 import { checkRedis } from './redis-checks.js'
 import { trialGateway, trialServer } from './trial-start.js'
-
-export interface Finding {
-  /** Name of the check, such as `redis.version`. */
-  readonly name: string
-  /** `warn` marks a working setup that is probably not intended. */
-  readonly status: 'ok' | 'warn' | 'fail'
-  readonly message: string
-  /** How to fix it. */
-  readonly advice?: string
-}
-
-type Part = 'server' | 'gateway'
-type Check = (config: Config, parts: readonly Part[]) => Promise<readonly Finding[]>
-
-const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`
-
-const ok = (name: string, message: string): Finding => ({ name, status: 'ok', message })
-const warn = (name: string, message: string, advice: string): Finding => ({ name, status: 'warn', message, advice })
-const fail = (name: string, message: string, advice: string): Finding => ({ name, status: 'fail', message, advice })
 
 /** Runs all checks for the given parts. */
 export async function runChecks(config: Config, parts: readonly Part[]): Promise<Finding[]> {
@@ -38,8 +21,9 @@ export async function runChecks(config: Config, parts: readonly Part[]): Promise
     nodeVersion,
     ruleStore,
     bucketStore,
-    ...(parts.includes('server') ? [serverPort, serverSecurity] : []),
-    ...(parts.includes('gateway') ? [gatewayPort, gatewaySecurity, metricsPort, upstreams, accessLog] : []),
+    ports,
+    ...(parts.includes('server') ? [serverSecurity] : []),
+    ...(parts.includes('gateway') ? [gatewaySecurity, upstreams, accessLog] : []),
     trialStart,
   ]
   const findings: Finding[] = []
@@ -65,7 +49,7 @@ const ruleStore: Check = async (config, parts) => {
     return [
       report(
         'rules',
-        `rules file not found: ${path}`,
+        `rules file not found: ${path}${parts.includes('server') ? '; `fluxgate serve` would not start' : ''}`,
         'Create it with `fluxgate init`, or set rules.path to another file.',
       ),
     ]
@@ -137,37 +121,6 @@ const bucketStore: Check = async ({ store }) => {
   return checkRedis(redisAddress(store), store)
 }
 
-const serverPort: Check = async ({ server }) => [await port('server.port', server.host, server.port)]
-const gatewayPort: Check = async ({ gateway }) => [await port('gateway.port', gateway.host, gateway.port)]
-
-const metricsPort: Check = async ({ gateway: { metricsHost, metricsPort }, server: { adminToken } }) => {
-  if (metricsPort === undefined) return []
-  if (adminToken !== undefined || isLoopback(metricsHost))
-    return [await port('gateway.metricsPort', metricsHost, metricsPort)]
-  const message = `metrics would be public on ${metricsHost}: no admin token is set`
-  return [fail('gateway.metricsPort', message, 'Set FLUXGATE_ADMIN_TOKEN, or gateway.metricsHost: 127.0.0.1.')]
-}
-
-async function port(name: string, host: string, number: number): Promise<Finding> {
-  const trial = createServer()
-  const problem = await new Promise<NodeJS.ErrnoException | undefined>((resolve) => {
-    trial.once('error', resolve).listen(number, host, () => resolve(undefined))
-  })
-  if (problem === undefined) {
-    await new Promise((resolve) => trial.close(resolve))
-    return ok(name, `${host}:${number} is available`)
-  }
-  const reasons: Readonly<Record<string, readonly [string, string]>> = {
-    EADDRINUSE: [`${host}:${number} is already in use`, 'Stop the program that uses it, or choose another port.'],
-    EACCES: [`no permission to listen on ${host}:${number}`, 'Choose a port above 1023.'],
-  }
-  const [message, advice] = reasons[problem.code ?? ''] ?? [
-    `cannot listen on ${host}:${number}: ${problem.message}`,
-    'Choose another address or port.',
-  ]
-  return fail(name, message, advice)
-}
-
 const minTokenLength = 16
 
 const serverSecurity: Check = async ({ server }) => {
@@ -209,8 +162,14 @@ function certificate(name: string, cert: string, key: string): Finding {
 const connectMs = 2_000
 
 const upstreams: Check = async ({ gateway }, parts) => {
-  if (!parts.includes('server') && (gateway.routes ?? []).length === 0)
-    return [fail('gateway.routes', 'no routes are configured', 'Add them to fluxgate.yaml under gateway.routes.')]
+  if ((gateway.routes ?? []).length === 0) {
+    const advice = 'Add them to fluxgate.yaml under gateway.routes.'
+    const message = 'no routes are configured; `fluxgate gateway` would not start'
+    if (!parts.includes('server')) return [fail('gateway.routes', message, advice)]
+    const instead =
+      gateway.routes === undefined ? 'proxies to a built-in example' : 'responds to every request with 404'
+    return [warn('gateway.routes', `${message}, and the gateway of \`fluxgate start\` ${instead}`, advice)]
+  }
   const origins = new Map((gateway.routes ?? []).map(({ id, origin }) => [originKey(origin), { id, origin }]))
   return Promise.all(
     [...origins].map(async ([address, { id, origin }]) => {

@@ -4,7 +4,7 @@ import type { RedisConnection } from '../../redis/client/connection.js'
 import { parseRedisUri } from '../../redis/client/open/address.js'
 import type { RedisOptions } from '../../redis/client/open/target.js'
 import { isLoopback } from '../../server/request/loopback.js'
-import type { Finding } from './doctor.js'
+import type { Finding } from './finding.js'
 
 interface RedisProbe {
   readonly connection: RedisConnection
