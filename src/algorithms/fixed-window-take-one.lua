@@ -12,7 +12,6 @@ isDone = isDone and count <= capacity
 if isDone then
   local resetAt = open + window
   results[length + 1], results[length + 2], results[length + 3] = ALLOWED, capacity - count, resetAt
-  length, charged = length + 3, charged + 1
-  assignments[2 * charged - 1], assignments[2 * charged] = KEYS[key], pack('<I4I7I5I7i5', tag, open, count, now, before)
-  expiries[charged] = format('%d', ceil((resetAt - expiryBase) / 1000) + expiryMargin)
+  length, written = length + 3, 1
+  packed[1], expiresAt[1] = pack('<I4I7I5I7i5', tag, open, count, now, before), resetAt
 end

@@ -19,9 +19,8 @@ if not isDone or missing >= exactLimit then isDone = false
 elseif left >= 0 then
   local resetAt = now + ceil((missing - level) / tokens)
   results[length + 1], results[length + 2], results[length + 3] = ALLOWED, left, resetAt
-  length, charged = length + 3, charged + 1
-  assignments[2 * charged - 1], assignments[2 * charged] = KEYS[key], pack('<I4i5I6I7I6', tag, left, level, now, window)
-  expiries[charged] = format('%d', ceil((resetAt - expiryBase) / 1000) + expiryMargin)
+  length, written = length + 3, 1
+  packed[1], expiresAt[1] = pack('<I4i5I6I7I6', tag, left, level, now, window), resetAt
 elseif storedWhole >= 0 and maxWaitTicks == 0 then
   results[length + 1], results[length + 2], results[length + 3], results[length + 4] = EMPTY, storedWhole, storedLevel, storedAt
   length = length + 4

@@ -1,11 +1,11 @@
 -- Twin of `charge` in token-bucket.ts for all bands of all items of a decision: the fast path of nearly all requests. The buckets
 -- are unused, or each was written under the same window and all products are exact.
 isDone = true
-local isEmpty, hasUnused, at, granted = false, false, length + 1, charged
+local isEmpty, hasUnused, at = false, false, length + 1
 for item = 1, items do
-  local terms, value = offset + 4 * item, values[key + item - 1]
+  local terms, value = offset + 4 * item, values[listed and numbers[listed + item] or key + item - 1]
   local permits, first, count = numbers[terms - 3], 4 * numbers[terms - 1], numbers[terms]
-  local expiresAt, byte, cell = now, 1, 0
+  local latest, byte, cell = now, 1, 0
   if not value then hasUnused = true elseif #value ~= 28 * count then isDone = false end
   for band = first, isDone and first + 4 * count - 4 or 0, 4 do
     local tag, capacity, tokens, window = numbers[band + 1], numbers[band + 2], numbers[band + 3], numbers[band + 4]
@@ -27,7 +27,7 @@ for item = 1, items do
     isDone, isEmpty = missing < exactLimit, left < 0
     if isEmpty or not isDone then break end
     local resetAt = now + ceil((missing - level) / tokens)
-    if resetAt > expiresAt then expiresAt = resetAt end
+    if resetAt > latest then latest = resetAt end
     cells[cell + 1], cells[cell + 2], cells[cell + 3], cells[cell + 4], cells[cell + 5] = tag, left, level, now, window
     cell = cell + 5
     results[at + 1], results[at + 2] = left, resetAt
@@ -35,18 +35,16 @@ for item = 1, items do
   end
   if isEmpty or not isDone then break end
   formats[count] = formats[count] or '<' .. rep('I4i5I6I7I6', count)
-  granted = granted + 1
-  assignments[2 * granted - 1], assignments[2 * granted] = KEYS[key + item - 1], pack(formats[count], unpack(cells, 1, cell))
-  expiries[granted] = format('%d', ceil((expiresAt - expiryBase) / 1000) + expiryMargin)
+  packed[item], expiresAt[item] = pack(formats[count], unpack(cells, 1, cell)), latest
 end
 if isDone and not isEmpty then
   results[length + 1] = ALLOWED
-  length, charged = at, granted
+  length, written = at, items
 elseif isDone then
   -- Requests that wait need the complete algorithm.
   isDone, at = not hasUnused, length + 1
   for item = 1, isDone and items or 0 do
-    local terms, value = offset + 4 * item, values[key + item - 1]
+    local terms, value = offset + 4 * item, values[listed and numbers[listed + item] or key + item - 1]
     local first, count = 4 * numbers[terms - 1], numbers[terms]
     isDone = value and #value == 28 * count and numbers[terms - 2] == 0
     for i = 1, isDone and count or 0 do

@@ -7,6 +7,8 @@ import type { CachedCharge } from './overrides/override-cache.js'
 
 const termsPerBand = 4
 const run = 7
+/** The first key of a run that lists its keys. */
+const listed = 0
 const codes: Readonly<Record<Operation['type'], number>> = {
   CHARGE: 1,
   PEEK: 2,
@@ -48,6 +50,7 @@ export function encode(batch: readonly Operation[], names: Names, now: number, e
     at: 0,
     run: undefined,
     runAt: 0,
+    isListed: false,
     recordKeys: [],
   }
   for (let index = 0; index < batch.length; index++) addEntry(entries, buckets, batch[index] as Operation, index)
@@ -85,8 +88,10 @@ interface Buckets {
   readonly terms: Term[]
   /** For each item of each operation: the number of its key, negative with a log, and the number of its first band. */
   readonly itemNumbers: number[]
-  /** For each operation: true if it shares a key with another one, or has a log, a calendar, holds or a shadow rule. */
+  /** For each operation: true if it uses a key twice, or has a log, a calendar, holds, a ban or a shadow rule. It is no part of a run. */
   readonly isSeparate: boolean[]
+  /** For each operation: true if it shares a key with another one. */
+  readonly isShared: boolean[]
   readonly lookups: Lookup[]
   readonly hashes: string[]
   /** Per lookup: the number of its operation, of its item there, and where the item is in `itemNumbers`. */
@@ -130,6 +135,7 @@ function numberKeys(batch: readonly Operation[], names: Names): Buckets {
     terms: [],
     itemNumbers: [],
     isSeparate: new Array<boolean>(batch.length).fill(false),
+    isShared: new Array<boolean>(batch.length).fill(false),
     lookups: [],
     hashes: [],
     places: [],
@@ -138,8 +144,8 @@ function numberKeys(batch: readonly Operation[], names: Names): Buckets {
     hasBans: false,
     keepMs: 0,
   }
-  /** The first operation that uses each key without a log. */
-  const firstUses: number[] = []
+  /** The last operation that uses each key without a log. */
+  const lastUses: number[] = []
   for (let index = 0; index < batch.length; index++) {
     const operation = batch[index] as Operation
     for (let item = 0; item < operation.items.length; item++) {
@@ -158,7 +164,7 @@ function numberKeys(batch: readonly Operation[], names: Names): Buckets {
       if (group.insteadOf !== undefined) buckets.namesOverrides = true
       const layout = layouts.byGroup.get(group) ?? layouts.add(group)
       const name = `${names.prefix}:{${plainKey.test(key) ? key : hashTagOf(key)}}${layout.suffix}`
-      addItem(buckets, firstUses, name, layout, index, names)
+      addItem(buckets, lastUses, name, layout, index, names)
     }
   }
   return buckets
@@ -166,19 +172,21 @@ function numberKeys(batch: readonly Operation[], names: Names): Buckets {
 
 function addItem(
   buckets: Buckets,
-  firstUses: number[],
+  lastUses: number[],
   name: string,
   layout: GroupLayout,
   index: number,
   names: Names,
 ): void {
-  const { cells, logs, isSeparate, itemNumbers } = buckets
+  const { cells, logs, isSeparate, isShared, itemNumbers } = buckets
   const firstBand = firstBandOf(buckets, layout, names)
-  if (layout.calendars !== undefined || layout.hasHolds) isSeparate[index] = true
+  if (layout.hasLog || layout.calendars !== undefined || layout.hasHolds) isSeparate[index] = true
   const known = cells.get(name)
   if (known !== undefined) {
-    isSeparate[index] = true
-    isSeparate[firstUses[known] as number] = true
+    const last = lastUses[known] as number
+    if (last === index) isSeparate[index] = true
+    isShared[last] = isShared[index] = true
+    lastUses[known] = index
     itemNumbers.push(known, firstBand)
   } else if (layout.hasLog || (logs.size > 0 && logs.has(name))) {
     const log = logs.get(name) ?? logs.size + 1
@@ -188,7 +196,7 @@ function addItem(
   } else {
     const cell = cells.size + 1
     cells.set(name, cell)
-    firstUses[cell] = index
+    lastUses[cell] = index
     itemNumbers.push(cell, firstBand)
   }
 }
@@ -244,13 +252,15 @@ interface Entries {
   /** The charges of the current run, and the index of its number of decisions. */
   run: readonly Charge[] | undefined
   runAt: number
+  /** True if the current run lists its keys. */
+  isListed: boolean
   /** The keys of the records of reservations, which follow those with logs. */
   readonly recordKeys: string[]
 }
 
 function addEntry(entries: Entries, buckets: Buckets, operation: Operation, index: number): void {
   if (operation.type === 'CHARGE' && !buckets.isSeparate[index]) {
-    addToRun(entries, buckets, operation.items)
+    addToRun(entries, buckets, operation.items, buckets.isShared[index] as boolean)
     return
   }
   entries.run = undefined
@@ -276,22 +286,28 @@ function addRecord(
 
 const endings: readonly Ending['kind'][] = ['SETTLE', 'CANCEL', 'ABORT']
 
-/** All keys of a run are new, so their numbers are consecutive. */
-function addToRun(entries: Entries, { itemNumbers }: Buckets, items: readonly Charge[]): void {
-  const { numbers } = entries
-  if (entries.run !== undefined && isSameCharge(entries.run, items)) {
-    numbers[entries.runAt] = (numbers[entries.runAt] as number) + 1
-    entries.at += 2 * items.length
-    return
+/**
+ * The keys of a run are new, so their numbers are consecutive. A run with an operation that shares a key with another one lists
+ * the numbers instead.
+ */
+function addToRun(entries: Entries, { itemNumbers }: Buckets, items: readonly Charge[], isShared: boolean): void {
+  const { numbers, at } = entries
+  entries.at += 2 * items.length
+  const isSameRun = entries.run !== undefined && (entries.isListed || !isShared) && isSameCharge(entries.run, items)
+  if (isSameRun) numbers[entries.runAt] = (numbers[entries.runAt] as number) + 1
+  else {
+    entries.count += 1
+    entries.run = items
+    entries.isListed = isShared
+    entries.runAt = numbers.length + 1
+    numbers.push(run, 1, items.length, isShared ? listed : (itemNumbers[at] ?? 1))
+    for (let item = 0; item < items.length; item++) {
+      const { group, permits, maxWaitTicks } = items[item] as Charge
+      numbers.push(permits, maxWaitTicks, itemNumbers[at + 2 * item + 1] as number, group.bands.length)
+    }
   }
-  entries.count += 1
-  entries.run = items
-  entries.runAt = numbers.length + 1
-  numbers.push(run, 1, items.length, itemNumbers[entries.at] ?? 1)
-  for (const { group, permits, maxWaitTicks } of items) {
-    numbers.push(permits, maxWaitTicks, itemNumbers[entries.at + 1] as number, group.bands.length)
-    entries.at += 2
-  }
+  if (entries.isListed)
+    for (let item = 0; item < items.length; item++) numbers.push(itemNumbers[at + 2 * item] as number)
 }
 
 function addOther(entries: Entries, { itemNumbers }: Buckets, operation: Operation): void {

@@ -101,20 +101,26 @@ describe('the encoded batch', () => {
     ])
   })
 
-  it('contains each key once with logs last, and no shared keys in runs', () => {
+  it('contains each key once with logs last, and lists shared keys in runs', () => {
     const { keys, numbers } = numbersOf([
       charge(asked(two, 'a')),
       charge(asked(one, 'a')),
       charge(asked(one, 'b'), asked(one, 'a')),
       charge(asked(one, 'c')),
+      charge(asked(one, 'a')),
+      charge(asked(one, 'd')),
+      charge(asked(one, 'e'), asked(one, 'e')),
     ])
-    expect(keys).toEqual([nameOf(one, 'a'), nameOf(one, 'b'), nameOf(one, 'c'), nameOf(two, 'a')])
-    expect(numbers.slice(0, 4)).toEqual([7, 3, 3, 4])
+    const names = ['a', 'b', 'c', 'd', 'e'].map((key) => nameOf(one, key))
+    expect(keys).toEqual([...names, nameOf(two, 'a')])
+    expect(numbers.slice(0, 4)).toEqual([7, 5, 3, 6])
     expect(numbers.slice(4 + 12)).toEqual([
-      ...[1, 1, ...[2, 3, 0, 4, 1, 2]],
-      ...[1, 1, ...[2, 3, 0, 1, 3, 1]],
-      ...[1, 2, ...[2, 3, 0, 2, 3, 1], ...[2, 3, 0, 1, 3, 1]],
+      ...[1, 1, ...[2, 3, 0, 6, 1, 2]],
+      ...[7, 1, 1, 0, ...[2, 3, 3, 1], 1],
+      ...[7, 1, 2, 0, ...[2, 3, 3, 1], ...[2, 3, 3, 1], 2, 1],
       ...[7, 1, 1, 3, ...[2, 3, 3, 1]],
+      ...[7, 2, 1, 0, ...[2, 3, 3, 1], 1, 4],
+      ...[1, 2, ...[2, 3, 0, 5, 3, 1], ...[2, 3, 0, 5, 3, 1]],
     ])
   })
 

@@ -1,6 +1,6 @@
 /** Generated from consume.lua by scripts/assemble-lua.mjs; do not edit. */
 export const consumeScript = {
-  sha: '0ce6b0e3100c2a6c3f18dac012a6ecbc62929adc',
+  sha: '9deb5546606010d625c7cdbdf341211c41acd6ad',
   source: `local RUN = 7
 local FAILED, ALLOWED, EMPTY = 2, 3, 4
 local TOKEN_BUCKET, FIXED_WINDOW = 1, 4
@@ -36,13 +36,16 @@ end
 local results, length, decision = { now }, 1, 0
 local cells, formats, windowFormats = {}, {}, {}
 local charged, assignments, expiries = 0, {}, {}
+local positions = {}
+local packed, expiresAt = {}, {}
 local slowPath
 for _ = 1, entryCount do
-local operation, decisions, items, key, offset = numbers[position + 1], 1, nil, nil, nil
+local operation, decisions, items, key, offset, listed = numbers[position + 1], 1, nil, nil, nil, nil
 local areTokenBuckets, areWindows, isBucket, isWindow, permits, maxWaitTicks, tag, capacity, tokens, window
 if operation == RUN then
 decisions, items, key, offset = numbers[position + 2], numbers[position + 3], numbers[position + 4], position + 4
 position = offset + 4 * items
+if key == 0 then listed = position end
 areTokenBuckets, areWindows = not found, not found
 for terms = offset + 4, position, 4 do
 local first, count = numbers[terms - 1], numbers[terms]
@@ -62,8 +65,9 @@ isBucket, isWindow = areTokenBuckets, areWindows
 end
 end
 for _ = 1, decisions do
-local isDone = false
+local isDone, written = false, 0
 decision = decision + 1
+if listed then key = numbers[listed + 1] end
 if isBucket then
 local value, whole, level = values[key], capacity, 0
 local storedWhole, storedLevel, storedAt = -1, nil, nil
@@ -85,9 +89,8 @@ if not isDone or missing >= exactLimit then isDone = false
 elseif left >= 0 then
 local resetAt = now + ceil((missing - level) / tokens)
 results[length + 1], results[length + 2], results[length + 3] = ALLOWED, left, resetAt
-length, charged = length + 3, charged + 1
-assignments[2 * charged - 1], assignments[2 * charged] = KEYS[key], pack('<I4i5I6I7I6', tag, left, level, now, window)
-expiries[charged] = format('%d', ceil((resetAt - expiryBase) / 1000) + expiryMargin)
+length, written = length + 3, 1
+packed[1], expiresAt[1] = pack('<I4i5I6I7I6', tag, left, level, now, window), resetAt
 elseif storedWhole >= 0 and maxWaitTicks == 0 then
 results[length + 1], results[length + 2], results[length + 3], results[length + 4] = EMPTY, storedWhole, storedLevel, storedAt
 length = length + 4
@@ -105,17 +108,16 @@ isDone = isDone and count <= capacity
 if isDone then
 local resetAt = open + window
 results[length + 1], results[length + 2], results[length + 3] = ALLOWED, capacity - count, resetAt
-length, charged = length + 3, charged + 1
-assignments[2 * charged - 1], assignments[2 * charged] = KEYS[key], pack('<I4I7I5I7i5', tag, open, count, now, before)
-expiries[charged] = format('%d', ceil((resetAt - expiryBase) / 1000) + expiryMargin)
+length, written = length + 3, 1
+packed[1], expiresAt[1] = pack('<I4I7I5I7i5', tag, open, count, now, before), resetAt
 end
 elseif areTokenBuckets then
 isDone = true
-local isEmpty, hasUnused, at, granted = false, false, length + 1, charged
+local isEmpty, hasUnused, at = false, false, length + 1
 for item = 1, items do
-local terms, value = offset + 4 * item, values[key + item - 1]
+local terms, value = offset + 4 * item, values[listed and numbers[listed + item] or key + item - 1]
 local permits, first, count = numbers[terms - 3], 4 * numbers[terms - 1], numbers[terms]
-local expiresAt, byte, cell = now, 1, 0
+local latest, byte, cell = now, 1, 0
 if not value then hasUnused = true elseif #value ~= 28 * count then isDone = false end
 for band = first, isDone and first + 4 * count - 4 or 0, 4 do
 local tag, capacity, tokens, window = numbers[band + 1], numbers[band + 2], numbers[band + 3], numbers[band + 4]
@@ -137,7 +139,7 @@ local missing = (capacity - left) * window
 isDone, isEmpty = missing < exactLimit, left < 0
 if isEmpty or not isDone then break end
 local resetAt = now + ceil((missing - level) / tokens)
-if resetAt > expiresAt then expiresAt = resetAt end
+if resetAt > latest then latest = resetAt end
 cells[cell + 1], cells[cell + 2], cells[cell + 3], cells[cell + 4], cells[cell + 5] = tag, left, level, now, window
 cell = cell + 5
 results[at + 1], results[at + 2] = left, resetAt
@@ -145,17 +147,15 @@ at = at + 2
 end
 if isEmpty or not isDone then break end
 formats[count] = formats[count] or '<' .. rep('I4i5I6I7I6', count)
-granted = granted + 1
-assignments[2 * granted - 1], assignments[2 * granted] = KEYS[key + item - 1], pack(formats[count], unpack(cells, 1, cell))
-expiries[granted] = format('%d', ceil((expiresAt - expiryBase) / 1000) + expiryMargin)
+packed[item], expiresAt[item] = pack(formats[count], unpack(cells, 1, cell)), latest
 end
 if isDone and not isEmpty then
 results[length + 1] = ALLOWED
-length, charged = at, granted
+length, written = at, items
 elseif isDone then
 isDone, at = not hasUnused, length + 1
 for item = 1, isDone and items or 0 do
-local terms, value = offset + 4 * item, values[key + item - 1]
+local terms, value = offset + 4 * item, values[listed and numbers[listed + item] or key + item - 1]
 local first, count = 4 * numbers[terms - 1], numbers[terms]
 isDone = value and #value == 28 * count and numbers[terms - 2] == 0
 for i = 1, isDone and count or 0 do
@@ -175,11 +175,11 @@ end
 end
 elseif areWindows then
 isDone = true
-local at, granted = length + 1, charged
+local at = length + 1
 for item = 1, items do
-local terms, value = offset + 4 * item, values[key + item - 1]
+local terms, value = offset + 4 * item, values[listed and numbers[listed + item] or key + item - 1]
 local permits, first, count = numbers[terms - 3], 4 * numbers[terms - 1], numbers[terms]
-local expiresAt, byte, cell = now, 1, 0
+local latest, byte, cell = now, 1, 0
 if value and #value ~= 28 * count then isDone = false end
 for band = first, isDone and first + 4 * count - 4 or 0, 4 do
 local tag, capacity, window = numbers[band + 1], numbers[band + 2], numbers[band + 4]
@@ -193,21 +193,38 @@ end
 isDone = isDone and taken <= capacity
 if not isDone then break end
 local resetAt = open + window
-if resetAt > expiresAt then expiresAt = resetAt end
+if resetAt > latest then latest = resetAt end
+if count == 1 then packed[item] = pack('<I4I7I5I7i5', tag, open, taken, now, before)
+else
 cells[cell + 1], cells[cell + 2], cells[cell + 3], cells[cell + 4], cells[cell + 5] = tag, open, taken, now, before
 cell = cell + 5
+end
 results[at + 1], results[at + 2] = capacity - taken, resetAt
 at = at + 2
 end
 if not isDone then break end
+if count > 1 then
 windowFormats[count] = windowFormats[count] or '<' .. rep('I4I7I5I7i5', count)
-granted = granted + 1
-assignments[2 * granted - 1], assignments[2 * granted] = KEYS[key + item - 1], pack(windowFormats[count], unpack(cells, 1, cell))
-expiries[granted] = format('%d', ceil((expiresAt - expiryBase) / 1000) + expiryMargin)
+packed[item] = pack(windowFormats[count], unpack(cells, 1, cell))
+end
+expiresAt[item] = latest
 end
 if isDone then
 results[length + 1] = ALLOWED
-length, charged = at, granted
+length, written = at, items
+end
+end
+for item = 1, written do
+local number, at = key + item - 1, nil
+if listed then
+number = numbers[listed + item]
+at, values[number] = positions[number], packed[item]
+end
+if at then assignments[2 * at], expiries[at] = packed[item], expiresAt[item]
+else
+charged = charged + 1
+assignments[2 * charged - 1], assignments[2 * charged], expiries[charged] = KEYS[number], packed[item], expiresAt[item]
+if listed then positions[number] = charged end
 end
 end
 if not isDone then
@@ -1298,6 +1315,7 @@ return value, #value < firstBytes
 end
 local function loadKey(key)
 local value, isWhole, problem = readValue(key)
+if key <= cellKeys then values[key] = '' end
 local records, headBytes = recordsOf(value)
 if not isWhole and (not records or headBytes == #value) then
 value, isWhole = call('GET', KEYS[key]), true
@@ -2628,12 +2646,12 @@ local function fail(problem)
 emit(FAILED)
 problems[#problems + 1] = problem
 end
-local function chargeRun(offset, items, key)
+local function chargeRun(offset, items, key, listed)
 local count, problem, itemProblem = 0, nil, nil
 for item = 1, items do
-local terms = offset + 4 * item
+local terms, number = offset + 4 * item, listed and numbers[listed + item] or key + item - 1
 shadows[item] = 0
-count, itemProblem = openItem(item, numbers[terms - 3], numbers[terms - 2], key + item - 1, numbers[terms - 1],
+count, itemProblem = openItem(item, numbers[terms - 3], numbers[terms - 2], number, numbers[terms - 1],
 numbers[terms], count, true)
 problem = itemProblem or problem
 end
@@ -2909,8 +2927,8 @@ end
 return true
 end
 return {
-chargeRun = function(offset, items, key)
-if found or not chargeRun(offset, items, key) then loadOperations().chargeRun(offset, items, key) end
+chargeRun = function(offset, items, key, listed)
+if listed or found or not chargeRun(offset, items, key) then loadOperations().chargeRun(offset, items, key, listed) end
 end,
 decide = function(operation) loadOperations().decide(operation) end,
 finish = function()
@@ -2920,27 +2938,27 @@ extra = function() return operations and operations.extra() end,
 }
 end)()
 end
-if items then slowPath.chargeRun(offset, items, key) else slowPath.decide(operation) end
+if items then slowPath.chargeRun(offset, items, key, listed) else slowPath.decide(operation) end
 end
-if items then key = key + items end
+if listed then listed = listed + items elseif items then key = key + items end
 end
+if listed then position = listed end
 end
 local unpackLimit = 4000
-if charged == 1 then call('SET', assignments[1], assignments[2], expiryOption, expiries[1])
-elseif charged > 1 then
-for from = 1, 2 * charged, unpackLimit do
+for from = 1, charged > 1 and 2 * charged or 0, unpackLimit do
 call('MSET', unpack(assignments, from, from + unpackLimit <= 2 * charged and from + unpackLimit - 1 or 2 * charged))
 end
 for i = 1, charged do
-if expiryOption == 'PX' then call('PEXPIRE', assignments[2 * i - 1], expiries[i])
-else call('PEXPIREAT', assignments[2 * i - 1], expiries[i]) end
-end
+local name, expiry = assignments[2 * i - 1], format('%d', ceil((expiries[i] - expiryBase) / 1000) + expiryMargin)
+if charged == 1 then call('SET', name, assignments[2], expiryOption, expiry)
+elseif expiryOption == 'PX' then call('PEXPIRE', name, expiry)
+else call('PEXPIREAT', name, expiry) end
 end
 if slowPath then slowPath.finish() end
-local packedLength = length < unpackLimit and length or unpackLimit
-local packed = pack('<' .. rep('d', packedLength), unpack(results, 1, packedLength))
-for from = unpackLimit + 1, length do packed = packed .. pack('<d', results[from]) end
+local replyLength = length < unpackLimit and length or unpackLimit
+local reply = pack('<' .. rep('d', replyLength), unpack(results, 1, replyLength))
+for from = unpackLimit + 1, length do reply = reply .. pack('<d', results[from]) end
 local extra = slowPath and slowPath.extra()
-if extra and extra[1] then return { packed, unpack(extra) } end
-return packed`,
+if extra and extra[1] then return { reply, unpack(extra) } end
+return reply`,
 }

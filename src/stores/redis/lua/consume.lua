@@ -10,8 +10,8 @@
 --            per band: tag, capacity, tokens, window (calendar: a list of the ticks at which periods start); the bands of a
 --            rule are consecutive
 --            per entry: its type, followed by
---              RUN (equal charges whose keys no other operation uses): number of decisions, items of each, first key; the
---                remaining keys are consecutive
+--              RUN (equal charges): number of decisions, items of each, first key; the remaining keys are consecutive, and no
+--                other operation uses them. If the first key is 0, the keys of each decision follow the items
 --                per item: permits, maxWaitTicks, first band, number of bands
 --              any other type: number of items. ACQUIRE is a CHARGE that takes holds; QUEUE is an ACQUIRE that joins the
 --                queue of the buckets if it is denied
@@ -86,19 +86,23 @@ end
 local results, length, decision = { now }, 1, 0
 -- The new buckets of a key, and the formats of several buckets.
 local cells, formats, windowFormats = {}, {}, {}
--- The keys that the fast paths have charged: their number, their names and new values in turn, and their expiries as text, because
--- Redis would convert numbers with all digits of a double, which is slower.
+-- The keys that the fast paths have charged: their number, their names and new values in turn, and the ticks at which they expire.
 local charged, assignments, expiries = 0, {}, {}
+-- For keys that several operations use: their position among those.
+local positions = {}
+-- Per item of a decision that a fast path has charged: its new value, and the tick at which it expires.
+local packed, expiresAt = {}, {}
 
 -- Handles everything except token buckets and fixed windows that are charged without waiting.
 local slowPath
 
 for _ = 1, entryCount do
-  local operation, decisions, items, key, offset = numbers[position + 1], 1, nil, nil, nil
+  local operation, decisions, items, key, offset, listed = numbers[position + 1], 1, nil, nil, nil, nil
   local areTokenBuckets, areWindows, isBucket, isWindow, permits, maxWaitTicks, tag, capacity, tokens, window
   if operation == RUN then
     decisions, items, key, offset = numbers[position + 2], numbers[position + 3], numbers[position + 4], position + 4
     position = offset + 4 * items
+    if key == 0 then listed = position end
     areTokenBuckets, areWindows = not found, not found
     for terms = offset + 4, position, 4 do
       local first, count = numbers[terms - 1], numbers[terms]
@@ -120,8 +124,9 @@ for _ = 1, entryCount do
     end
   end
   for _ = 1, decisions do
-    local isDone = false
+    local isDone, written = false, 0
     decision = decision + 1
+    if listed then key = numbers[listed + 1] end
     if isBucket then
       --@include ../../../algorithms/token-bucket-take-one.lua
     elseif isWindow then
@@ -131,36 +136,51 @@ for _ = 1, entryCount do
     elseif areWindows then
       --@include ../../../algorithms/fixed-window-take.lua
     end
+    for item = 1, written do
+      local number, at = key + item - 1, nil
+      if listed then
+        -- The next decision about this key reads its new value.
+        number = numbers[listed + item]
+        at, values[number] = positions[number], packed[item]
+      end
+      if at then assignments[2 * at], expiries[at] = packed[item], expiresAt[item]
+      else
+        charged = charged + 1
+        assignments[2 * charged - 1], assignments[2 * charged], expiries[charged] = KEYS[number], packed[item], expiresAt[item]
+        if listed then positions[number] = charged end
+      end
+    end
     if not isDone then
       if not slowPath then
         --@make slowPath slow-path.lua
       end
-      if items then slowPath.chargeRun(offset, items, key) else slowPath.decide(operation) end
+      if items then slowPath.chargeRun(offset, items, key, listed) else slowPath.decide(operation) end
     end
-    if items then key = key + items end
+    if listed then listed = listed + items elseif items then key = key + items end
   end
+  if listed then position = listed end
 end
 
 -- Lua limits the number of values that one call can receive.
 local unpackLimit = 4000
 
 -- One command sets all values. Its `OK` would otherwise cost a table per key, and SET builds its command again for replicas.
-if charged == 1 then call('SET', assignments[1], assignments[2], expiryOption, expiries[1])
-elseif charged > 1 then
-  for from = 1, 2 * charged, unpackLimit do
-    call('MSET', unpack(assignments, from, from + unpackLimit <= 2 * charged and from + unpackLimit - 1 or 2 * charged))
-  end
-  for i = 1, charged do
-    if expiryOption == 'PX' then call('PEXPIRE', assignments[2 * i - 1], expiries[i])
-    else call('PEXPIREAT', assignments[2 * i - 1], expiries[i]) end
-  end
+for from = 1, charged > 1 and 2 * charged or 0, unpackLimit do
+  call('MSET', unpack(assignments, from, from + unpackLimit <= 2 * charged and from + unpackLimit - 1 or 2 * charged))
+end
+for i = 1, charged do
+  -- As text: Redis would convert a number with all digits of a double, which is slower.
+  local name, expiry = assignments[2 * i - 1], format('%d', ceil((expiries[i] - expiryBase) / 1000) + expiryMargin)
+  if charged == 1 then call('SET', name, assignments[2], expiryOption, expiry)
+  elseif expiryOption == 'PX' then call('PEXPIRE', name, expiry)
+  else call('PEXPIREAT', name, expiry) end
 end
 if slowPath then slowPath.finish() end
 
 -- Packed as bytes: Redis would truncate numbers to integers, and clients parse a list of numbers slowly.
-local packedLength = length < unpackLimit and length or unpackLimit
-local packed = pack('<' .. rep('d', packedLength), unpack(results, 1, packedLength))
-for from = unpackLimit + 1, length do packed = packed .. pack('<d', results[from]) end
+local replyLength = length < unpackLimit and length or unpackLimit
+local reply = pack('<' .. rep('d', replyLength), unpack(results, 1, replyLength))
+for from = unpackLimit + 1, length do reply = reply .. pack('<d', results[from]) end
 local extra = slowPath and slowPath.extra()
-if extra and extra[1] then return { packed, unpack(extra) } end
-return packed
+if extra and extra[1] then return { reply, unpack(extra) } end
+return reply

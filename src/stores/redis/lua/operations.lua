@@ -308,12 +308,12 @@ local function fail(problem)
   problems[#problems + 1] = problem
 end
 
-local function chargeRun(offset, items, key)
+local function chargeRun(offset, items, key, listed)
   local count, problem, itemProblem = 0, nil, nil
   for item = 1, items do
-    local terms = offset + 4 * item
+    local terms, number = offset + 4 * item, listed and numbers[listed + item] or key + item - 1
     shadows[item] = 0
-    count, itemProblem = openItem(item, numbers[terms - 3], numbers[terms - 2], key + item - 1, numbers[terms - 1],
+    count, itemProblem = openItem(item, numbers[terms - 3], numbers[terms - 2], number, numbers[terms - 1],
       numbers[terms], count, true)
     problem = itemProblem or problem
   end

@@ -41,8 +41,8 @@ end
 --@include run.lua
 
 return {
-  chargeRun = function(offset, items, key)
-    if found or not chargeRun(offset, items, key) then loadOperations().chargeRun(offset, items, key) end
+  chargeRun = function(offset, items, key, listed)
+    if listed or found or not chargeRun(offset, items, key) then loadOperations().chargeRun(offset, items, key, listed) end
   end,
 
   decide = function(operation) loadOperations().decide(operation) end,

@@ -97,6 +97,8 @@ end
 
 local function loadKey(key)
   local value, isWhole, problem = readValue(key)
+  -- From here on the value is out of date. No fast path accepts an empty one.
+  if key <= cellKeys then values[key] = '' end
   local records, headBytes = recordsOf(value)
   -- More records may follow.
   if not isWhole and (not records or headBytes == #value) then
