@@ -30,7 +30,7 @@ export function serverClient(address: string, tokens: readonly string[], environ
   return {
     url,
     async request(method, path, { body, headers = {}, expected = [] } = {}) {
-      const response = await fetch(`${url}${path}`, {
+      const sent = {
         method,
         headers: {
           ...(body !== undefined && { 'Content-Type': 'application/json' }),
@@ -38,19 +38,24 @@ export function serverClient(address: string, tokens: readonly string[], environ
           ...headers,
         },
         ...(body !== undefined && { body: jsonText(body) }),
-        redirect: 'error',
-        signal: AbortSignal.timeout(timeoutMs),
-      }).catch((error: unknown) => {
+      }
+      const answer = await exchange(`${url}${path}`, sent).catch((error: unknown) => {
         throw new ServerError(
           `Cannot reach ${url}: ${reasonOf(error)}. Check that the server is running and that the URL is correct.`,
           0,
         )
       })
-      const answer = { status: response.status, body: readJson(await response.text()) }
-      if (response.ok || expected.includes(response.status)) return answer
+      const isExpected = (answer.status >= 200 && answer.status < 300) || expected.includes(answer.status)
+      if (isExpected && (answer.body !== undefined || answer.status === 204)) return answer
       throw failure(url, answer, tokens, token !== undefined)
     },
   }
+}
+
+/** Sends a request and reads the response. The body is undefined if it is not JSON. */
+async function exchange(url: string, request: RequestInit): Promise<ServerResponse> {
+  const response = await fetch(url, { ...request, redirect: 'error', signal: AbortSignal.timeout(timeoutMs) })
+  return { status: response.status, body: readJson(await response.text()) }
 }
 
 function baseOf(address: string): string {
@@ -88,12 +93,12 @@ function failure(
       status,
     )
   const { detail, errors = [] } = (body ?? {}) as {
-    detail?: string
+    detail?: unknown
     errors?: readonly { path: string; message: string }[]
   }
-  if (detail === undefined)
+  if (typeof detail !== 'string')
     return new ServerError(
-      `${url} responded with status ${status} and no problem document. Check that it is a FluxGate server.`,
+      `${url} responded with status ${status}, but not as a FluxGate server. Check the URL.`,
       status,
     )
   const lines = errors

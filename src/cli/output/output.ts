@@ -40,6 +40,9 @@ export function printData(value: unknown): void {
   print(JSON.stringify(value))
 }
 
+/** Text that clients have chosen, such as a key: without characters that control the terminal or the direction of writing. */
+export const printable = (text: string): string => text.replaceAll(/[\p{Cc}\p{Bidi_Control}\u2028\u2029]/gu, '?')
+
 let reportsClosedOutput = false
 
 /** For commands whose output must arrive completely. They report a closed pipe themselves, as a failure. */

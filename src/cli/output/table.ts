@@ -1,11 +1,17 @@
+import { printable } from './output.js'
+
 export interface Column {
   /** One or two lines. */
   readonly title: string
   readonly align: 'left' | 'right'
 }
 
+export const left = (title: string): Column => ({ title, align: 'left' })
+export const right = (title: string): Column => ({ title, align: 'right' })
+
 /** Renders rows as aligned text columns under a header line. Columns are as wide as their content. */
-export function renderTable(columns: readonly Column[], rows: readonly (readonly string[])[]): string[] {
+export function renderTable(columns: readonly Column[], cells: readonly (readonly string[])[]): string[] {
+  const rows = cells.map((row) => row.map(printable))
   const titleLines = Math.max(...columns.map(({ title }) => title.split('\n').length))
   const titles = Array.from({ length: titleLines }, (_, line) =>
     columns.map(({ title }) => {

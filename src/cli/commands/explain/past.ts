@@ -1,6 +1,6 @@
 import type { PastRejections } from '../../../server/routes/explain/past-rejections.js'
 import { formatDuration } from '../../output/format-duration.js'
-import type { Paint } from '../../output/output.js'
+import { type Paint, printable } from '../../output/output.js'
 import { usage } from './report.js'
 
 /** The limits that a RateLimit header names, and the rejections that match. */
@@ -17,7 +17,7 @@ export function rejectionLines({ policies, rejections }: PastRejections, paint: 
     const request = [method, path].filter((part) => part !== null).join(' ')
     const details = [request, key === null ? '' : `key ${key}`, traceId === null ? '' : `trace ${traceId}`]
     lines.push(`${new Date(at).toISOString()} rejected by ${rule || reason}: ${used}, ${retry}`)
-    lines.push(`  ${paint('dim', details.filter((part) => part !== '').join(', '))}`)
+    lines.push(`  ${paint('dim', printable(details.filter((part) => part !== '').join(', ')))}`)
   }
   if (rejections.length === 0) lines.push('No recent rejection matches. The server keeps the latest 500.')
   return lines

@@ -16,3 +16,11 @@ it('says that the key is banned, with the end of the ban', async () => {
   await gate.check({ clientIp: '203.0.113.7' })
   expect((await lines())[0]).toBe('rejected by login · minute: the key is banned, retry in 5m')
 })
+
+it('shows characters of a key that would control the terminal as question marks', async () => {
+  const rules = [{ id: 'per-user', limitScope: 'USER_ID' as const, bands: [{ capacity: 2, window: '1m' }] }]
+  const gate = await createFluxGate({ rules: { id: 'api', rules } })
+  onTestFinished(() => gate.close())
+  const lines = explanationLines(await gate.explain({ userId: 'ann\u001b[2J\u009b1m' }), Date.now(), plainText)
+  expect(lines.join('\n')).toContain('key ann?[2J?1m')
+})

@@ -1,7 +1,7 @@
 import type { Decision } from '../../../core/decision.js'
 import type { ExplainedBand, ExplainedRule, Explanation, FailedCondition } from '../../../core/explain/explanation.js'
 import { formatDuration } from '../../output/format-duration.js'
-import type { Paint } from '../../output/output.js'
+import { type Paint, printable } from '../../output/output.js'
 
 /** The text of an explanation: the decision, the rules that apply with their buckets, and the others with their reason. */
 export function explanationLines(
@@ -10,7 +10,7 @@ export function explanationLines(
   paint: Paint,
 ): string[] {
   const lines = [decisionLine(decision, paint)]
-  if (ruleSetId !== null) lines.push(`rule set ${ruleSetId}, path ${paths.join(' or ')}`)
+  if (ruleSetId !== null) lines.push(`rule set ${ruleSetId}, path ${printable(paths.join(' or '))}`)
   const width = Math.max(0, ...rules.map(({ ruleId }) => ruleId.length))
   for (const rule of rules) lines.push(...ruleLines(rule, width, nowMs, paint))
   if (omitted > 0) lines.push(paint('dim', `… and ${omitted} rules that do not apply (--limit)`))
@@ -44,7 +44,7 @@ function ruleLines(rule: ExplainedRule, width: number, nowMs: number, paint: Pai
       ...(shadow ? [mode === 'SHADOW' ? 'shadow' : 'shadow for this key'] : []),
       ...(override === null ? [] : [`override ${override}`]),
     ]
-    const head = `  ${name}  ${paint('bold', 'applies')}, key ${key}${details.length > 0 ? ` (${details.join(', ')})` : ''}`
+    const head = `  ${name}  ${paint('bold', 'applies')}, key ${printable(key)}${details.length > 0 ? ` (${details.join(', ')})` : ''}`
     return [head, ...bands.map((band) => `  ${' '.repeat(width)}    ${bandText(band, nowMs, paint)}`)]
   })
 }
@@ -62,7 +62,7 @@ function reasonOf(status: ExplainedRule['status'], failed: FailedCondition | nul
   const { field, expected, received } = failed
   if (status === 'PRECEDED') return ` by another rule (strategy ${String(received)})`
   if (status !== 'NOT_MATCHED') return ` (${field})`
-  const value = received === null ? 'the request has none' : `received ${[received].flat().join(', ')}`
+  const value = received === null ? 'the request has none' : `received ${printable([received].flat().join(', '))}`
   return `: ${field} must be ${expected.join(' or ')}; ${value}`
 }
 

@@ -1,7 +1,7 @@
 import type { keysSchema, summarySchema } from '../../../server/schemas/statistics-schemas.js'
 import type { ValueOf } from '../../../validation/kind.js'
 import type { Paint } from '../../output/output.js'
-import { type Column, renderTable } from '../../output/table.js'
+import { left, renderTable, right } from '../../output/table.js'
 
 export type StatisticsSummary = ValueOf<typeof summarySchema>
 export type KeyCount = ValueOf<typeof keysSchema>['keys'][number]
@@ -40,9 +40,6 @@ export function snapshotOf(
   return { server, at, sinceAt, rates, totals, rules: rules.slice(0, limit), keys: keys.slice(0, limit) }
 }
 
-const left = (title: string): Column => ({ title, align: 'left' })
-const right = (title: string): Column => ({ title, align: 'right' })
-
 const counts = ['allowed', 'delayed', 'rejected', 'shadow'].map(right)
 
 /** The lines of a snapshot. */
@@ -72,7 +69,7 @@ export function topLines({ server, at, sinceAt, rates, totals, rules, keys }: To
       : renderTable(
           [left('key'), left('rule'), right('requests'), right('rejected')],
           keys.map(({ key, ruleId, requests, denied }) => [
-            printable(key),
+            shortened(key),
             ruleId ?? '-',
             Math.round(requests).toString(),
             Math.round(denied).toString(),
@@ -83,8 +80,4 @@ export function topLines({ server, at, sinceAt, rates, totals, rules, keys }: To
 
 const maxKeyLength = 60
 
-/** Keys are chosen by clients, so control characters must not reach the terminal. */
-function printable(key: string): string {
-  const safe = key.replaceAll(/[^\x20-\x7e]/g, '?')
-  return safe.length > maxKeyLength ? `${safe.slice(0, maxKeyLength - 1)}…` : safe
-}
+const shortened = (key: string): string => (key.length > maxKeyLength ? `${key.slice(0, maxKeyLength - 1)}…` : key)

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Command, Option } from 'commander'
+import { ticksPerMs } from '../../../core/clock.js'
 import { duration, wholeNumber } from '../../options/option-values.js'
 import { adminClient, serverOption } from '../../options/server-option.js'
 import { paintFor, print, printJson } from '../../output/output.js'
@@ -41,7 +42,6 @@ export function topCommand(): Command {
     .action(top)
 }
 
-const ticksPerMs = 1_000
 const minIntervalMs = 100
 
 async function top({ interval, limit = 10, once, json, ...target }: TopOptions): Promise<void> {
