@@ -1,9 +1,9 @@
-import { loadConfig } from '../config/config.js'
 import { systemClock } from '../core/clock.js'
 import { gateOptions } from '../gate/configured-options.js'
 import { createFluxGate } from '../gate/create-flux-gate.js'
 import type { FluxGate } from '../gate/flux-gate.js'
 import type { FluxGateOptions } from '../gate/options.js'
+import { readConfig } from './options/read-config.js'
 import { knownRuleSet } from './options/rule-set-option.js'
 import { displayPath } from './output/output.js'
 
@@ -15,10 +15,11 @@ export interface LocalGateOptions {
 
 /** Opens a gate in this process with the rules and the store of the options, and closes it after `use`. */
 export async function withLocalGate<T>(
-  { rules, config, ruleSet }: LocalGateOptions,
+  options: LocalGateOptions,
   use: (gate: FluxGate, ruleSetId: string | undefined) => Promise<T>,
 ): Promise<T> {
-  const settings = rules === undefined ? await configured(config) : { rules }
+  const { rules, ruleSet } = options
+  const settings = rules === undefined ? await configured(options) : { rules }
   // The clock does not advance, so that the result does not depend on the speed of the machine.
   const startedAt = systemClock.now()
   const gate = await createFluxGate({ ...settings, clock: { now: () => startedAt }, reload: { strategy: 'NONE' } })
@@ -31,8 +32,8 @@ export async function withLocalGate<T>(
 }
 
 /** The same configuration that `serve` would use here. Environment variables apply even without a file. */
-async function configured(path: string | undefined): Promise<FluxGateOptions> {
-  const config = await loadConfig({ path, env: process.env, cwd: process.cwd() })
+async function configured(options: LocalGateOptions): Promise<FluxGateOptions> {
+  const config = await readConfig(options)
   const { type, path: rulesFile } = config.rules
   return { ...gateOptions(config), ...(type === 'file' && { rules: { type, path: displayPath(rulesFile) } }) }
 }

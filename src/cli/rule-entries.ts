@@ -5,7 +5,7 @@ import { exitStatus } from './exit-status.js'
 import { wholeNumber } from './options/option-values.js'
 import { adminClient, serverOption } from './options/server-option.js'
 import { print, printJson } from './output/output.js'
-import { renderTable } from './output/table.js'
+import { left, renderTable } from './output/table.js'
 
 export interface ServerOptions {
   readonly server?: string
@@ -78,8 +78,7 @@ async function list<Entry>(
   const more = cursor !== null
   if (json) return printJson({ [name]: found, more })
   if (found.length === 0) return print(`No ${name}.`)
-  const titles = columns.map((title) => ({ title, align: 'left' as const }))
-  for (const line of renderTable(titles, found.map(rowOf))) print(line)
+  for (const line of renderTable(columns.map(left), found.map(rowOf))) print(line)
   if (more) print(`… more than ${limit}; use --limit or --prefix.`)
 }
 

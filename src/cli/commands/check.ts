@@ -1,26 +1,18 @@
 import { Command, Option } from 'commander'
 import type { Decision } from '../../core/decision.js'
 import { omitUndefined } from '../../core/omit-undefined.js'
-import type { Costs } from '../../core/rule.js'
 import { exitStatus } from '../exit-status.js'
 import { withLocalGate } from '../local-gate.js'
-import { costs, wholeNumber } from '../options/option-values.js'
-import { contextOf, type RequestOptions, withRequestOptions } from '../options/request-options.js'
-import { configOption, ruleSetOption } from '../options/shared-options.js'
+import { bodyOf, type DecisionOptions, withDecisionOptions } from '../options/decision-options.js'
+import { wholeNumber } from '../options/option-values.js'
+import { contextOf } from '../options/request-options.js'
 import { printJson } from '../output/output.js'
 import { serverClient } from '../server-client.js'
 
-interface CheckCommandOptions extends RequestOptions {
-  readonly rules?: string
-  readonly config?: string
-  readonly server?: string
-  readonly ruleSet?: string
-  readonly permits?: number
-  readonly cost?: Costs
+interface CheckCommandOptions extends DecisionOptions {
   readonly peek?: true
   readonly hold?: true
   readonly repeat?: number
-  readonly json?: true
 }
 
 const examples = `
@@ -38,22 +30,8 @@ Exit status: 0 allowed, 1 rejected, 2 no decision could be made.
 `
 
 export function checkCommand(): Command {
-  const command = new Command('check')
-    .description('Decide one request and print the Decision as JSON.')
-    .option('--rules <file>', 'rules file, YAML or JSON, with in-memory buckets')
-    .addOption(
-      configOption('the rules and the store', './fluxgate.yaml, or ./rules.yaml without one').conflicts('rules'),
-    )
-    .addOption(
-      new Option(
-        '--server <url>',
-        'ask a FluxGate server; token from FLUXGATE_CHECK_TOKEN or FLUXGATE_ADMIN_TOKEN',
-      ).conflicts(['rules', 'config']),
-    )
-    .addOption(ruleSetOption())
-  return withRequestOptions(command)
-    .addOption(new Option('--permits <n>', 'permits to request (default: 1)').argParser(wholeNumber(0, 1e9)))
-    .addOption(new Option('--cost <name=amount>', 'a further cost, such as tokens=1200; repeatable').argParser(costs))
+  const command = new Command('check').description('Decide one request and print the Decision as JSON.')
+  return withDecisionOptions(command, 'FLUXGATE_CHECK_TOKEN or FLUXGATE_ADMIN_TOKEN')
     .option('--peek', 'decide without charging')
     .option('--hold', 'keep the slots of CONCURRENCY rules until maxHold (default: release them before exiting)')
     .addOption(new Option('--repeat <n>', 'decide n times and print the last decision').argParser(wholeNumber(1, 1e6)))
@@ -83,8 +61,7 @@ function decideLocally(options: CheckCommandOptions): Promise<Decision[]> {
 
 async function askServer(options: CheckCommandOptions, url: string): Promise<Decision[]> {
   const client = serverClient(url, ['FLUXGATE_CHECK_TOKEN', 'FLUXGATE_ADMIN_TOKEN'])
-  const { ruleSet: ruleSetId, permits, cost: costs, peek } = options
-  const body = { ...contextOf(options), ...omitUndefined({ ruleSetId, permits, costs, peek }) }
+  const body = { ...bodyOf(options), ...omitUndefined({ peek: options.peek }) }
   return decideAll(
     options,
     async () => (await client.request('POST', '/api/ratelimit/check', { body })).body as Decision,
@@ -102,7 +79,10 @@ async function decideAll(
   release: (holdId: string) => Promise<unknown>,
 ): Promise<Decision[]> {
   const decisions: Decision[] = []
-  for (let i = 0; i < repeat; i++) decisions.push(await decide())
-  if (!hold) for (const { holdId } of decisions) if (holdId !== undefined) await release(holdId)
-  return decisions
+  try {
+    for (let i = 0; i < repeat; i++) decisions.push(await decide())
+    return decisions
+  } finally {
+    if (!hold) for (const { holdId } of decisions) if (holdId !== undefined) await release(holdId)
+  }
 }

@@ -1,8 +1,8 @@
 import { Command, Option } from 'commander'
-import { loadConfig } from '../../config/config.js'
 import { runChecks } from '../../program/doctor/doctor.js'
 import type { Finding } from '../../program/doctor/finding.js'
 import { exitStatus } from '../exit-status.js'
+import { readConfig } from '../options/read-config.js'
 import { configOption } from '../options/shared-options.js'
 import { type Colour, paintFor, print, printJson } from '../output/output.js'
 
@@ -32,8 +32,9 @@ export function doctorCommand(): Command {
     .action(doctor)
 }
 
-async function doctor({ config: path, only, json }: DoctorOptions): Promise<void> {
-  const config = await loadConfig({ path, env: process.env, cwd: process.cwd() })
+async function doctor(options: DoctorOptions): Promise<void> {
+  const { only, json } = options
+  const config = await readConfig(options)
   const findings = await runChecks(config, only === undefined ? ['server', 'gateway'] : [only])
   const ok = findings.every(({ status }) => status !== 'fail')
   process.exitCode = ok ? exitStatus.ok : exitStatus.negative

@@ -3,6 +3,7 @@ import { hasNoFiles } from '../../program/demo/rules.js'
 import { openLog } from '../../program/log.js'
 import { commandName } from '../command-name.js'
 import { UsageError } from '../failure.js'
+import { readConfig } from '../options/read-config.js'
 import {
   configOption,
   grpcPortOption,
@@ -11,7 +12,7 @@ import {
   rulesOption,
   workersOption,
 } from '../options/shared-options.js'
-import { readConfig, type StartOptions } from '../start/options.js'
+import type { StartOptions } from '../start/options.js'
 import { reportWith } from '../start/report.js'
 import { startServer } from '../start/server.js'
 import { runInWorkers } from '../start/workers.js'

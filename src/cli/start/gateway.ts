@@ -14,10 +14,11 @@ import { openLog } from '../../program/log.js'
 import { configuredRules } from '../../program/rules.js'
 import { type InitialRules, initialRules, shareRules } from '../../program/workers/initial-rules.js'
 import { isWorker } from '../../program/workers/workers.js'
+import { readConfig } from '../options/read-config.js'
 import { displayPath } from '../output/output.js'
 import type { CompanionServer } from './companion-server.js'
 import { listen, urlOf } from './listen.js'
-import { readConfig, type StartOptions } from './options.js'
+import type { StartOptions } from './options.js'
 import type { StartReport } from './report.js'
 import { failToStart } from './signals.js'
 import {
@@ -133,7 +134,7 @@ async function listenAll({ config, options, companion }: GatewayStart, { running
     const other = await companion?.start(gate, rules)
     if (other !== undefined && 'problem' in other) return other
     const url = urlOf(server.address() as AddressInfo, config.gateway.tlsCert !== undefined)
-    return { url, companionUrl: other?.url ?? null, grpc: other?.grpc ?? null }
+    return { url, companionUrl: other?.api ?? null, grpc: other?.grpc ?? null }
   } catch (error) {
     await close()
     throw error

@@ -1,5 +1,3 @@
-import { type Config, loadConfig } from '../../config/config.js'
-
 /** Options shared by `start`, `serve` and `gateway`. */
 export interface StartOptions {
   readonly config?: string
@@ -10,6 +8,3 @@ export interface StartOptions {
   readonly grpcPort?: number
   readonly json?: true
 }
-
-export const readConfig = (options: StartOptions): Promise<Config> =>
-  loadConfig({ path: options.config, env: process.env, cwd: process.cwd() })

@@ -9,9 +9,8 @@ import { createTelemetry } from '../../program/telemetry.js'
 import { initialRules, shareRules } from '../../program/workers/initial-rules.js'
 import { isWorker } from '../../program/workers/workers.js'
 import { fileRuleStore } from '../../rules/file/file-rule-store.js'
-import { type ListenProblem, listenOn } from './listen.js'
+import { apiListener } from './api-listener.js'
 import type { StartOptions } from './options.js'
-import { listenForProxies, type RateLimitListener } from './rate-limit.js'
 import type { StartReport } from './report.js'
 import { failToStart } from './signals.js'
 import { countRules, openTelemetryWarning, rulesLabel, separateBucketsWarning } from './summary.js'
@@ -43,23 +42,25 @@ export async function startServer({ config, options, report, workers, onStart }:
     },
   )
   telemetry.follow(gate)
-  const server = serverOf(config, { gate, rules, telemetry, log })
-  let proxies: RateLimitListener | undefined
+  const { drainTimeout } = config.server
+  const where = { ...config.server, ...omitUndefined({ host: options.host, port: options.port }) }
+  const listener = apiListener(
+    config,
+    serverOf(config, { gate, rules, telemetry, log }),
+    { gate, log },
+    {
+      address: { ...where, listener: 'SERVER', option: '--port' },
+      drainTimeout,
+      grpc: options,
+    },
+  )
   const close = async (): Promise<void> => {
-    await Promise.all([server.close(config.server.drainTimeout), proxies?.close()])
+    await listener.close()
     await telemetry.close()
     await gate.close()
     await rules.close()
   }
-  const where = { ...config.server, ...omitUndefined({ host: options.host, port: options.port }) }
-  const listenAll = async (): Promise<{ readonly api: string; readonly grpc: string | null } | ListenProblem> => {
-    const api = await listenOn(server, { ...where, listener: 'SERVER', option: '--port' })
-    if ('problem' in api) return api
-    proxies = await listenForProxies(config, { gate, log }, options)
-    const { listening } = proxies
-    return 'problem' in listening ? listening : { api: api.url, grpc: listening.url }
-  }
-  const urls = await listenAll().catch(async (error: unknown) => {
+  const urls = await listener.start().catch(async (error: unknown) => {
     await close()
     throw error
   })

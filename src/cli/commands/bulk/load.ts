@@ -1,10 +1,10 @@
 /** Options and execution shared by `bulk` and `bulk overrides`. */
 import { type Command, Option } from 'commander'
-import { loadConfig } from '../../../config/config.js'
 import { redisSettings } from '../../../config/store.js'
 import type { BulkFormat, BulkOptions } from '../../../redis/bulk/bulk-load.js'
 import type { RedisOptions } from '../../../redis/client/open/target.js'
 import { wholeNumber } from '../../options/option-values.js'
+import { readConfig } from '../../options/read-config.js'
 import { stopOnSignal } from '../../start/signals.js'
 import { openInput } from './input.js'
 import { progressBar } from './progress.js'
@@ -33,7 +33,7 @@ export const withLoadOptions = (command: Command): Command =>
 /** The Redis to load into: `--redis`, the configured store, or redis://127.0.0.1:6379, in this order. */
 export async function redisOf(options: { redis?: string; config?: string }): Promise<RedisOptions> {
   if (options.redis !== undefined) return { uri: options.redis }
-  const { store } = await loadConfig({ path: options.config, env: process.env, cwd: process.cwd() })
+  const { store } = await readConfig(options)
   return redisSettings(store) ?? { uri: 'redis://127.0.0.1:6379' }
 }
 

@@ -1,5 +1,4 @@
 import { Command } from 'commander'
-import { loadConfig } from '../../../config/config.js'
 import { omitUndefined } from '../../../core/omit-undefined.js'
 import type { Rule, RuleSet } from '../../../core/rule.js'
 import { createFluxGate } from '../../../gate/create-flux-gate.js'
@@ -7,6 +6,7 @@ import { bulkOverrides, type OverrideImportReport } from '../../../gate/override
 import { nearest } from '../../../validation/nearest.js'
 import { exitStatus } from '../../exit-status.js'
 import { UsageError } from '../../failure.js'
+import { readConfig } from '../../options/read-config.js'
 import { knownRuleSet } from '../../options/rule-set-option.js'
 import { configOption, ruleSetOption, rulesOption } from '../../options/shared-options.js'
 import { print, printJson } from '../../output/output.js'
@@ -54,7 +54,7 @@ async function importOverrides(file: string, options: BulkOverridesOptions): Pro
   const format = options.format ?? formatOfName(file)
   if (format === 'commands')
     throw new UsageError(`Cannot determine the format of ${file}. Pass --format csv or --format jsonl.`)
-  const config = await loadConfig({ path: options.config, env: process.env, cwd: process.cwd() })
+  const config = await readConfig(options)
   const { ruleSetId, rule } = await findRule(options, config.file)
   const report = await runLoad(file, async (input, hooks) =>
     bulkOverrides(await redisOf(options), input, {

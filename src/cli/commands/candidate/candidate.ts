@@ -63,12 +63,12 @@ export function candidateCommand(): Command {
     .addHelpText('after', examples)
 }
 
-const ruleSetArgument = ['<rule-set>', 'id of the rule set'] as const
+/** A subcommand for the rule set that it names first. */
+const ruleSetCommand = (name: string, description: string): Command =>
+  new Command(name).description(description).argument('<rule-set>', 'id of the rule set')
 
 const putCommand = (): Command =>
-  withTarget(new Command('put'))
-    .description('Create or replace the candidate of a rule set from a file.')
-    .argument(...ruleSetArgument)
+  withTarget(ruleSetCommand('put', 'Create or replace the candidate of a rule set from a file.'))
     .argument('<file>', 'rules file with one rule set, YAML or JSON; - for standard input')
     .option('--json', 'print the candidate as JSON')
     .addHelpText('after', putExamples)
@@ -82,9 +82,7 @@ const putCommand = (): Command =>
     )
 
 const getCommand = (): Command =>
-  withTarget(new Command('get'))
-    .description('Print the candidate of a rule set as JSON.')
-    .argument(...ruleSetArgument)
+  withTarget(ruleSetCommand('get', 'Print the candidate of a rule set as JSON.'))
     .option('--json', 'print JSON, which is the default')
     .addHelpText('after', statuses)
     .action((ruleSetId: string, options: CandidateOptions) =>
@@ -96,9 +94,7 @@ const getCommand = (): Command =>
     )
 
 const reportCommand = (): Command =>
-  new Command('report')
-    .description('Compare the candidate with the current rules, by rule and by key.')
-    .argument(...ruleSetArgument)
+  ruleSetCommand('report', 'Compare the candidate with the current rules, by rule and by key.')
     .addOption(serverOption())
     .option('--json', 'print the report as JSON')
     .addHelpText('after', reportExamples)
@@ -112,9 +108,7 @@ const reportCommand = (): Command =>
     })
 
 const promoteCommand = (): Command =>
-  withTarget(new Command('promote'))
-    .description('Replace the rule set with its candidate, and remove the candidate.')
-    .argument(...ruleSetArgument)
+  withTarget(ruleSetCommand('promote', 'Replace the rule set with its candidate, and remove the candidate.'))
     .option('--json', 'print the rule set as JSON')
     .addHelpText('after', statuses)
     .action((ruleSetId: string, options: CandidateOptions) =>
@@ -126,9 +120,7 @@ const promoteCommand = (): Command =>
     )
 
 const dropCommand = (): Command =>
-  withTarget(new Command('drop'))
-    .description('Remove the candidate of a rule set.')
-    .argument(...ruleSetArgument)
+  withTarget(ruleSetCommand('drop', 'Remove the candidate of a rule set.'))
     .option('--json', 'print { ruleSetId, dropped }')
     .addHelpText('after', statuses)
     .action((ruleSetId: string, options: CandidateOptions) =>

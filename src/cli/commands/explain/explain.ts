@@ -1,30 +1,22 @@
 import { Command, Option } from 'commander'
 import type { Explanation } from '../../../core/explain/explanation.js'
 import { omitUndefined } from '../../../core/omit-undefined.js'
-import type { Costs } from '../../../core/rule.js'
 import type { PastRejections } from '../../../server/routes/explain/past-rejections.js'
 import { exitStatus } from '../../exit-status.js'
 import { UsageError } from '../../failure.js'
 import { withLocalGate } from '../../local-gate.js'
-import { costs, wholeNumber } from '../../options/option-values.js'
-import { contextOf, type RequestOptions, withRequestOptions } from '../../options/request-options.js'
-import { configOption, ruleSetOption } from '../../options/shared-options.js'
+import { bodyOf, type DecisionOptions, withDecisionOptions } from '../../options/decision-options.js'
+import { wholeNumber } from '../../options/option-values.js'
+import { contextOf } from '../../options/request-options.js'
+import { adminClient } from '../../options/server-option.js'
 import { paintFor, print, printJson } from '../../output/output.js'
-import { serverClient } from '../../server-client.js'
 import { rejectionLines } from './past.js'
 import { explanationLines } from './report.js'
 
-interface ExplainCommandOptions extends RequestOptions {
-  readonly rules?: string
-  readonly config?: string
-  readonly server?: string
-  readonly ruleSet?: string
-  readonly permits?: number
-  readonly cost?: Costs
+interface ExplainCommandOptions extends DecisionOptions {
   readonly limit?: number
   readonly ratelimit?: string
   readonly traceId?: string
-  readonly json?: true
 }
 
 const examples = `
@@ -41,22 +33,10 @@ Charges nothing. Exit status: 0 allowed, 1 rejected, 2 no decision could be made
 `
 
 export function explainCommand(): Command {
-  const command = new Command('explain')
-    .description('Explain the decision about a request: rules, conditions, keys and buckets.')
-    .option('--rules <file>', 'rules file, YAML or JSON, with in-memory buckets')
-    .addOption(
-      configOption('the rules and the store', './fluxgate.yaml, or ./rules.yaml without one').conflicts('rules'),
-    )
-    .addOption(
-      new Option('--server <url>', 'ask a FluxGate server; token from FLUXGATE_ADMIN_TOKEN').conflicts([
-        'rules',
-        'config',
-      ]),
-    )
-    .addOption(ruleSetOption())
-  return withRequestOptions(command)
-    .addOption(new Option('--permits <n>', 'permits to request (default: 1)').argParser(wholeNumber(0, 1e9)))
-    .addOption(new Option('--cost <name=amount>', 'a further cost, such as tokens=1200; repeatable').argParser(costs))
+  const command = new Command('explain').description(
+    'Explain the decision about a request: rules, conditions, keys and buckets.',
+  )
+  return withDecisionOptions(command, 'FLUXGATE_ADMIN_TOKEN')
     .addOption(
       new Option('--limit <n>', 'number of rules to list that do not apply (default: 1000)').argParser(
         wholeNumber(0, 100_000),
@@ -71,9 +51,7 @@ export function explainCommand(): Command {
 
 async function explain(options: ExplainCommandOptions): Promise<void> {
   if (options.ratelimit !== undefined || options.traceId !== undefined) return explainPast(options)
-  const explanation = await (options.server === undefined
-    ? explainLocally(options)
-    : askServer(options, options.server))
+  const explanation = await (options.server === undefined ? explainLocally(options) : askServer(options))
   process.exitCode = explanation.decision.allowed ? exitStatus.ok : exitStatus.negative
   if (options.json) printJson(explanation)
   else for (const line of explanationLines(explanation, Date.now(), paintFor(process.stdout))) print(line)
@@ -84,9 +62,9 @@ async function explainPast(options: ExplainCommandOptions): Promise<void> {
   const { server, ratelimit, traceId, ruleSet: ruleSetId } = options
   if (server === undefined)
     throw new UsageError('--ratelimit and --trace-id require --server: the server has the recent rejections.')
-  const client = serverClient(server, ['FLUXGATE_ADMIN_TOKEN'])
   const body = omitUndefined({ ratelimit, traceId, ruleSetId })
-  const found = (await client.request('POST', '/api/ratelimit/explain/rejection', { body })).body as PastRejections
+  const response = await adminClient(options).request('POST', '/api/ratelimit/explain/rejection', { body })
+  const found = response.body as PastRejections
   process.exitCode = found.rejections.length > 0 ? exitStatus.ok : exitStatus.negative
   if (options.json) printJson(found)
   else for (const line of rejectionLines(found, paintFor(process.stdout))) print(line)
@@ -99,9 +77,7 @@ function explainLocally(options: ExplainCommandOptions): Promise<Explanation> {
   )
 }
 
-async function askServer(options: ExplainCommandOptions, url: string): Promise<Explanation> {
-  const { ruleSet: ruleSetId, permits, cost: costs, limit } = options
-  const body = { ...contextOf(options), ...omitUndefined({ ruleSetId, permits, costs, limit }) }
-  const client = serverClient(url, ['FLUXGATE_ADMIN_TOKEN'])
-  return (await client.request('POST', '/api/ratelimit/explain', { body })).body as Explanation
+async function askServer(options: ExplainCommandOptions): Promise<Explanation> {
+  const body = { ...bodyOf(options), ...omitUndefined({ limit: options.limit }) }
+  return (await adminClient(options).request('POST', '/api/ratelimit/explain', { body })).body as Explanation
 }

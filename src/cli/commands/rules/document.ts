@@ -1,8 +1,11 @@
+import { stringify } from 'yaml'
+import { onOneLine, withSourceTexts } from '../../../core/json/source-text.js'
 import { type DocumentFormat, formatOf, parseDocument } from '../../../rules/document/document.js'
 import { issueLocator } from '../../../rules/document/locate-issues.js'
 import { readRulesFile } from '../../../rules/document/rules-file.js'
 import type { LocateIssues } from '../../../rules/schema/parse-rules.js'
 import { UsageError } from '../../failure.js'
+import { print, printJson } from '../../output/output.js'
 
 const maxBytes = 64 * 2 ** 20
 
@@ -50,3 +53,11 @@ async function readStandardInput(): Promise<string> {
   }
   return Buffer.concat(chunks).toString('utf8')
 }
+
+/** Prints YAML or JSON. Keeps numbers and key order as they were written, and does not wrap lines. */
+export function printDocument(document: unknown, { json }: { readonly json?: true }): void {
+  if (json) printJson(document)
+  else print(withSourceTexts(document, yamlText, onOneLine).trimEnd())
+}
+
+const yamlText = (document: unknown): string => stringify(document, { lineWidth: 0, aliasDuplicateObjects: false })

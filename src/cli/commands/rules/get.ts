@@ -1,8 +1,6 @@
 import { Command } from 'commander'
-import { stringify } from 'yaml'
-import { onOneLine, withSourceTexts } from '../../../core/json/source-text.js'
 import { exportRules } from '../../../rules/store/copy-rules.js'
-import { print, printJson } from '../../output/output.js'
+import { printDocument } from './document.js'
 import { printNotFound } from './list.js'
 import { onTarget, type TargetOptions, withTarget } from './target.js'
 
@@ -56,11 +54,3 @@ export function rulesExportCommand(): Command {
       onTarget(options, async (target) => printDocument(await exportRules(target), options)),
     )
 }
-
-/** Keeps numbers and key order as they were written, and does not wrap lines. */
-function printDocument(document: unknown, { json }: DocumentOptions): void {
-  if (json) printJson(document)
-  else print(withSourceTexts(document, yamlText, onOneLine).trimEnd())
-}
-
-const yamlText = (document: unknown): string => stringify(document, { lineWidth: 0, aliasDuplicateObjects: false })

@@ -1,5 +1,4 @@
 import { Command, Option } from 'commander'
-import { stringify } from 'yaml'
 import { FluxGateError, type ValidationIssue } from '../../../core/errors.js'
 import { finish } from '../../../core/scheduling/steps.js'
 import { importLimits } from '../../../envoy/import/import-limits.js'
@@ -7,8 +6,7 @@ import type { RuleSetInput } from '../../../rules/schema/input.js'
 import { checkRuleSets } from '../../../rules/schema/parse-rules.js'
 import { describeIssue } from '../../../validation/issues.js'
 import { exitStatus } from '../../exit-status.js'
-import { print, printJson } from '../../output/output.js'
-import { readDocument } from './document.js'
+import { printDocument, readDocument } from './document.js'
 
 const examples = `
 Examples:
@@ -29,7 +27,7 @@ export function rulesImportCommand(): Command {
     .action(importRules)
 }
 
-async function importRules(files: readonly string[], { json }: { readonly json?: true }): Promise<void> {
+async function importRules(files: readonly string[], options: { readonly json?: true }): Promise<void> {
   const ruleSets: RuleSetInput[] = []
   let failed = false
   const report = (file: string, level: string, issues: readonly ValidationIssue[]): void => {
@@ -53,8 +51,7 @@ async function importRules(files: readonly string[], { json }: { readonly json?:
     process.exitCode = exitStatus.negative
     return
   }
-  if (json) printJson({ ruleSets })
-  else print(stringify({ ruleSets }, { lineWidth: 0, aliasDuplicateObjects: false }).trimEnd())
+  printDocument({ ruleSets }, options)
 }
 
 async function read(file: string): Promise<Awaited<ReturnType<typeof readDocument>> | undefined> {

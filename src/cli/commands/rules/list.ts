@@ -6,7 +6,7 @@ import { exportRules } from '../../../rules/store/copy-rules.js'
 import { exitStatus } from '../../exit-status.js'
 import { formatDuration } from '../../output/format-duration.js'
 import { print, printJson } from '../../output/output.js'
-import { renderTable } from '../../output/table.js'
+import { left, renderTable, right } from '../../output/table.js'
 import { onTarget, type RulesTarget, type TargetOptions, withTarget } from './target.js'
 
 const examples = `
@@ -39,12 +39,7 @@ async function listSets(target: RulesTarget, { json }: { json?: true }): Promise
   const rows = sets.map(({ id, strategy = 'all', rules, description = '' }) => {
     return [id, String(rules.length), strategy, description]
   })
-  const columns = [
-    { title: 'rule set', align: 'left' },
-    { title: 'rules', align: 'right' },
-    { title: 'strategy', align: 'left' },
-    { title: 'description', align: 'left' },
-  ] as const
+  const columns = [left('rule set'), right('rules'), left('strategy'), left('description')]
   print(renderTable(columns, rows).join('\n'))
 }
 
@@ -52,14 +47,7 @@ async function listRules(target: RulesTarget, id: string, { json }: { json?: tru
   const found = await target.getRuleSet(id)
   if (found === undefined) return printNotFound(`Rule set "${id}" does not exist in ${target.source}.`)
   if (json) return printJson(found.rules)
-  const columns = [
-    { title: 'rule', align: 'left' },
-    { title: 'priority', align: 'right' },
-    { title: 'path', align: 'left' },
-    { title: 'limit', align: 'left' },
-    { title: 'by', align: 'left' },
-    { title: 'state', align: 'left' },
-  ] as const
+  const columns = [left('rule'), right('priority'), left('path'), left('limit'), left('by'), left('state')]
   print(renderTable(columns, found.rules.map(rowOf)).join('\n'))
 }
 

@@ -1,15 +1,16 @@
 /** The rule store that the `rules` commands use: a file, the configured store, or a FluxGate server. */
 import { userInfo } from 'node:os'
 import { type Command, Option } from 'commander'
-import { loadConfig } from '../../../config/config.js'
 import { ruleStoreSettings } from '../../../config/rules.js'
 import type { RuleSetDocument, RuleStore } from '../../../core/contracts/rule-store.js'
 import { fileRuleStore } from '../../../rules/file/file-rule-store.js'
 import { openRuleStore } from '../../../rules/open-rule-store.js'
 import { maxBodyBytes } from '../../../server/request/read-body.js'
 import { UsageError } from '../../failure.js'
+import { readConfig } from '../../options/read-config.js'
+import { adminClient } from '../../options/server-option.js'
 import { displayPath } from '../../output/output.js'
-import { type ServerClient, serverClient } from '../../server-client.js'
+import type { ServerClient } from '../../server-client.js'
 
 export interface TargetOptions {
   readonly rules?: string
@@ -35,11 +36,12 @@ export const withTarget = (command: Command): Command =>
     )
     .option('--server <url>', 'use a FluxGate server; token from FLUXGATE_ADMIN_TOKEN')
 
-async function openTarget({ rules, config, server }: TargetOptions): Promise<RulesTarget> {
-  if (server !== undefined) return remoteRules(serverClient(server, ['FLUXGATE_ADMIN_TOKEN']))
+async function openTarget(options: TargetOptions): Promise<RulesTarget> {
+  const { rules, server } = options
+  if (server !== undefined) return remoteRules(adminClient({ server }))
   if (rules !== undefined) return fileRuleStore(rules)
   // Load the configuration even without a file: environment variables may select the rule store, as they do for `serve`.
-  const settings = await loadConfig({ path: config, env: process.env, cwd: process.cwd() })
+  const settings = await readConfig(options)
   const { type, path } = settings.rules
   return type === 'file' ? fileRuleStore(displayPath(path)) : openRuleStore(ruleStoreSettings(settings))
 }

@@ -3,12 +3,10 @@ import { ticksPerMs } from '../../../core/clock.js'
 import type { RecordingReport, RuleRun, RulesSimulation, Simulation } from '../../../simulate/index.js'
 import { formatDuration } from '../../output/format-duration.js'
 import type { Paint } from '../../output/output.js'
-import { type Column, renderTable } from '../../output/table.js'
+import { left, renderTable, right } from '../../output/table.js'
 import { renderChart } from './chart.js'
 import { renderRulesChart } from './rules-chart.js'
 
-const left = (title: string): Column => ({ title, align: 'left' })
-const right = (title: string): Column => ({ title, align: 'right' })
 const gap = (ms: number | null): string => (ms === null ? '-' : formatDuration(ms))
 
 /** Table and chart that compare algorithms on the same arrivals. */
