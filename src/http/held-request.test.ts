@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events'
 import { expect, it } from 'vitest'
 import type { Departure } from '../core/waiting/waiting-room.js'
 import { manualClock } from '../testing/index.js'
@@ -31,4 +32,13 @@ it('ends at once when the client disconnects, before or while the request is hel
   disconnecting.abort()
   expect(await waiting).toBe('ABORTED')
   expect(await held.wait(1_000, manualClock(0))).toBe('ABORTED')
+})
+
+it('stops watching the connection of a request that is over, because the connection may carry many more', () => {
+  const connection = new AbortController()
+  const held = heldRequest(connection)
+  held.signal()
+  expect(getEventListeners(connection.signal, 'abort')).toHaveLength(1)
+  held.group.remove(held)
+  expect(getEventListeners(connection.signal, 'abort')).toHaveLength(0)
 })

@@ -18,6 +18,8 @@ export class HeldRequest implements CheckOptions {
   departure: Promise<Departure> | undefined = undefined
   resolveDeparture: ((departure: Departure) => void) | undefined = undefined
   aborting: AbortController | undefined = undefined
+  /** Stops watching the connection of the client. */
+  stopWatching: (() => void) | undefined = undefined
   /** True once the guard has closed. */
   isClosed = false
 
@@ -98,13 +100,18 @@ export class HeldRequests {
   add(held: HeldRequest, aborting: AbortController): void {
     this.#all.add(held)
     const disconnected = held.request.signal()
-    if (disconnected.aborted) aborting.abort()
-    else disconnected.addEventListener('abort', () => aborting.abort(), { once: true })
+    const abort = (): void => aborting.abort()
+    // The signal may live as long as the connection.
+    held.stopWatching = () => disconnected.removeEventListener('abort', abort)
+    if (disconnected.aborted) abort()
+    else disconnected.addEventListener('abort', abort, { once: true })
     if (this.isClosed) held.close()
   }
 
   remove(held: HeldRequest): void {
-    if (held.aborting !== undefined) this.#all.delete(held)
+    if (held.aborting === undefined) return
+    this.#all.delete(held)
+    held.stopWatching?.()
   }
 
   close(): void {

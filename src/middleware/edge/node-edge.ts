@@ -6,6 +6,7 @@ import type { EdgeHeaders, EdgeRequest } from '../../http/edge-request.js'
 import { type Guard, type Outcome, onAdmitted } from '../../http/guard.js'
 import { mergeHeaders } from '../../http/rate-limit-headers.js'
 import type { Rejection } from '../../http/rejection.js'
+import { type ClosingEmitter, closeSignal } from './close-signal.js'
 
 /** The part of a request that is used. */
 export interface NodeRequest {
@@ -62,10 +63,6 @@ interface LimitedRequest {
   rateLimit?: Decision
 }
 
-interface Emitter {
-  once(event: 'close', listener: () => void): unknown
-}
-
 /** Caches the remote address on the socket, because Node asks the operating system on each access. */
 const cachedAddress = Symbol('fluxgate.remoteAddress')
 
@@ -96,12 +93,9 @@ export class NodeEdge<Response extends NodeResponse = NodeResponse> implements E
 
   signal(): AbortSignal {
     const { request, response } = this
-    const disconnecting = new AbortController()
-    const abort = (): void => disconnecting.abort()
-    if (this.isAborted()) abort()
+    if (this.isAborted()) return AbortSignal.abort()
     // The response to a pipelined request has no socket until earlier responses are finished, and then does not emit `close`.
-    else (response.socket === null ? (request.socket as Emitter) : response).once('close', abort)
-    return disconnecting.signal
+    return closeSignal(response.socket === null ? (request.socket as ClosingEmitter) : (response as ClosingEmitter))
   }
 
   onEnd(listener: () => void): void {
@@ -113,7 +107,10 @@ export class NodeEdge<Response extends NodeResponse = NodeResponse> implements E
     response.once('finish', listener)
     response.once('close', listener)
     // The response to a pipelined request does not emit `close` while it has no socket.
-    if (response.socket === null) (request.socket as Emitter).once('close', listener)
+    if (response.socket !== null) return
+    const closing = closeSignal(request.socket as ClosingEmitter)
+    closing.addEventListener('abort', listener, { once: true })
+    response.once('finish', () => closing.removeEventListener('abort', listener))
   }
 
   isAborted(): boolean {

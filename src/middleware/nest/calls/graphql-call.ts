@@ -1,6 +1,7 @@
 /** Fields of GraphQL operations. Each query, mutation and subscription field counts as one request. */
 import type { EdgeHeaders, EdgeRequest } from '../../../http/edge-request.js'
 import type { Warnings } from '../../../validation/warnings.js'
+import { type ClosingEmitter, closeSignal } from '../../edge/close-signal.js'
 import { frameworkIp, NodeEdge, type NodeRequest } from '../../edge/node-edge.js'
 import { type NestRequest, type NestResponse, setHeaders } from './http-call.js'
 import { messageOf, type NestCall } from './nest-call.js'
@@ -73,19 +74,15 @@ const responseIn = ({ res, reply }: GraphqlContext, request: NestRequest | undef
 
 /** The edge of an operation whose response is unknown, such as a subscription. */
 function plainEdge(raw: NodeRequest | undefined, ip: string | undefined): EdgeRequest {
-  const socket = raw?.socket as
-    | (NodeRequest['socket'] & { once?: (event: 'close', listener: () => void) => unknown })
-    | undefined
+  const socket = raw?.socket as (NodeRequest['socket'] & Partial<ClosingEmitter>) | undefined
   return {
     method: raw?.method ?? 'POST',
     url: raw?.originalUrl ?? raw?.url ?? '/',
     headers: raw?.headers ?? ({} as EdgeHeaders),
     remoteAddress: ip ?? socket?.remoteAddress ?? raw?.ip,
     signal() {
-      const disconnecting = new AbortController()
-      if (socket?.destroyed) disconnecting.abort()
-      else socket?.once?.('close', () => disconnecting.abort())
-      return disconnecting.signal
+      if (socket?.destroyed) return AbortSignal.abort()
+      return socket?.once === undefined ? new AbortController().signal : closeSignal(socket as ClosingEmitter)
     },
   }
 }

@@ -1,6 +1,7 @@
 /** Messages of WebSocket gateways, with the adapters of `ws` and Socket.IO. */
 import type { EdgeHeaders, EdgeRequest } from '../../../http/edge-request.js'
 import type { Warnings } from '../../../validation/warnings.js'
+import { type ClosingEmitter, closeSignal } from '../../edge/close-signal.js'
 import type { NodeRequest } from '../../edge/node-edge.js'
 import { messageOf, type NestCall, type NestContext } from './nest-call.js'
 
@@ -14,7 +15,7 @@ interface WsClient {
   /** `ws`. */
   readonly _socket?: { readonly remoteAddress?: string | undefined } | undefined
   readonly readyState?: number | undefined
-  once?(event: 'close' | 'disconnect', listener: () => void): unknown
+  once?(event: string, listener: () => void): unknown
 }
 
 /** `readyState` of an open WebSocket. */
@@ -45,10 +46,9 @@ export function wsCall(context: NestContext, warnings: Warnings): NestCall {
           client.request?.socket?.remoteAddress ?? client.handshake?.address ?? client._socket?.remoteAddress,
         isAborted: isClosed,
         signal() {
-          const leaving = new AbortController()
-          if (isClosed()) leaving.abort()
-          else client.once?.(client.readyState === undefined ? 'disconnect' : 'close', () => leaving.abort())
-          return leaving.signal
+          if (isClosed()) return AbortSignal.abort()
+          if (client.once === undefined) return new AbortController().signal
+          return closeSignal(client as ClosingEmitter, client.readyState === undefined ? 'disconnect' : 'close')
         },
       }
     },
