@@ -81,6 +81,7 @@ export class HoldQueues {
       const { bucket, signal, maxWaitMs } = check
       const queue = this.#queues.get(bucket) ?? newQueue()
       this.#queues.set(bucket, queue)
+      const isQueued = (): boolean => queue.waiters.includes(waiter)
       const end = (): void => this.#end(queue, waiter)
       const abort = (): void => {
         end()
@@ -90,7 +91,7 @@ export class HoldQueues {
       const waiter: Waiter = {
         ...check,
         settle(decision) {
-          if (!queue.waiters.includes(waiter)) {
+          if (!isQueued()) {
             check.abandon(decision)
             return
           }
@@ -100,6 +101,8 @@ export class HoldQueues {
           resolve(decision)
         },
         fail(error) {
+          // Another decision may have been allowed, and leaving would release its hold.
+          if (!isQueued()) return
           end()
           check.left()
           reject(error)
