@@ -30,16 +30,23 @@ export class SharedReports {
   /** The text that was written last, by rule set. */
   readonly #written = new Map<string, string>()
   #connection: RedisConnection | undefined
-  #writing: Promise<void> = Promise.resolve()
+  #writing: Promise<void> | undefined
 
   constructor(options: SharedReportsOptions) {
     this.#options = options
     this.#timer = setInterval(() => void this.write(), writeIntervalMs).unref()
   }
 
-  /** Writes changed reports, and removes those of candidates that this process no longer has. Never rejects. */
+  /**
+   * Writes changed reports, and removes those of candidates that this process no longer has. Joins a write in progress, so that
+   * writes do not pile up while Redis is unavailable. Never rejects.
+   */
   write(): Promise<void> {
-    this.#writing = this.#writing.then(() => this.#writeAll()).catch(() => {})
+    this.#writing ??= this.#writeAll()
+      .catch(() => {})
+      .finally(() => {
+        this.#writing = undefined
+      })
     return this.#writing
   }
 
@@ -62,6 +69,7 @@ export class SharedReports {
   /** Writes the last counts and closes the connection. */
   async close(): Promise<void> {
     clearInterval(this.#timer)
+    await this.#writing
     await this.write()
     await this.#connection?.close()
   }

@@ -10,7 +10,7 @@ type Writable<T> = { -readonly [K in keyof T]: T[K] }
 type Kind = keyof DecisionCounts
 
 const none = (): Writable<DecisionCounts> => ({ allowed: 0, delayed: 0, denied: 0, shadowDenied: 0 })
-const isKind = (text: string): text is Kind => text in none()
+const isKind = (text: string): text is Kind => Object.hasOwn(none(), text)
 
 /** Parses the SUMMARY reply of read.lua: the time, the totals, and the seconds of each minute, as alternating fields and counts. */
 export function parseSummary([now, totals = [], ...minutes]: readonly unknown[]): StatisticsSummary {

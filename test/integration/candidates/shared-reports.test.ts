@@ -64,3 +64,11 @@ it('adds up the reports of all processes, which evaluate a candidate as soon as 
   )
   expect(await one.reports.read('api')).toBeUndefined()
 })
+
+it('joins a write in progress, so that writes do not pile up while Redis is unavailable', async () => {
+  const { reports } = await openProcess(freshPrefix().slice(0, -1))
+  const writing = reports.write()
+  expect(reports.write()).toBe(writing)
+  await writing
+  expect(reports.write()).not.toBe(writing)
+})
