@@ -2,14 +2,13 @@ import { algorithmTraits } from '../core/algorithm-traits.js'
 import { type BucketGroup, type BucketStore, type Charge, withBands } from '../core/bucket-store.js'
 import type { Clock } from '../core/clock.js'
 import { type DecideOptions, RateLimiter, type StoreFailureFallback } from '../core/decision/rate-limiter.js'
-import { unmeteredDecision } from '../core/decision/unmetered-decision.js'
 import type { Decision } from '../core/decision.js'
-import { FluxGateError } from '../core/errors.js'
 import type { Hold, HoldStorage } from '../core/holds/hold-storage.js'
 import type { ReservationRequest, ReservationStorage, SettleOutcome } from '../core/reservations/reservation-storage.js'
 import { decisionOf, type ReservationFallback } from '../core/reservations/reserving-limiter.js'
 import { type Band, type Costs, maxWindowTicks, type OnStoreFailure } from '../core/rule.js'
 import type { WaitingRoom } from '../core/waiting/waiting-room.js'
+import { failureDecision, withCause } from './failure-decision.js'
 
 export interface StoreFailurePolicyOptions {
   /** The failing store. Its cached overrides still apply. */
@@ -23,9 +22,6 @@ export interface StoreFailurePolicyOptions {
   /** The share of each limit that this process enforces alone; 1 is all of it. */
   readonly localShare: number
 }
-
-/** Retry-after of a rule that denies while the store fails. */
-const retryAfterFailureMs = 1_000
 
 /** Decides requests while the store fails, by the `onStoreFailure` of their rules. */
 export class StoreFailurePolicy implements StoreFailureFallback, ReservationFallback {
@@ -52,8 +48,7 @@ export class StoreFailurePolicy implements StoreFailureFallback, ReservationFall
     const rejection = this.#rejectionOf(ruleSetId, charges)
     if (rejection !== undefined) return rejection
     const local = charges.filter((charge) => this.#policyOf(charge) === 'LOCAL')
-    if (local.length === 0)
-      return unmeteredDecision(true, 'STORE_FAILURE', this.#options.clock.now(), { ruleSetId, degraded: true })
+    if (local.length === 0) return failureDecision(true, this.#options.clock.now(), { ruleSetId })
     const localCharges = local.map((charge) => this.#localCharge(charge))
     if (options.variant === undefined) return this.#local.decide(ruleSetId, localCharges, options) as Decision
     // Variants are charges of a single rule.
@@ -77,9 +72,7 @@ export class StoreFailurePolicy implements StoreFailureFallback, ReservationFall
       costs: costs.filter((_, i) => isLocal[i]),
     })
     if (outcome !== 'FULL') return decisionOf(outcome, true)
-    return unmeteredDecision(false, 'STORE_FAILURE', this.#options.clock.now(), {
-      ...{ ruleSetId, degraded: true, retryAfterMs: retryAfterFailureMs },
-    })
+    return failureDecision(false, this.#options.clock.now(), { ruleSetId })
   }
 
   has(id: string): boolean {
@@ -99,12 +92,7 @@ export class StoreFailurePolicy implements StoreFailureFallback, ReservationFall
   #rejectionOf(ruleSetId: string | null, charges: readonly Charge[]): Decision | undefined {
     const denying = charges.find((charge) => !charge.shadow && this.#policyOf(charge) === 'DENY')
     if (denying === undefined) return undefined
-    return unmeteredDecision(false, 'STORE_FAILURE', this.#options.clock.now(), {
-      ruleSetId,
-      degraded: true,
-      ruleId: denying.group.ruleId,
-      retryAfterMs: retryAfterFailureMs,
-    })
+    return failureDecision(false, this.#options.clock.now(), { ruleSetId, ruleId: denying.group.ruleId })
   }
 
   #localCharge(charge: Charge): Charge {
@@ -142,9 +130,6 @@ export class StoreFailurePolicy implements StoreFailureFallback, ReservationFall
     return scaled
   }
 }
-
-const withCause = (decision: Decision, error: unknown): Decision =>
-  error instanceof FluxGateError ? { ...decision, degradedCause: error.code } : decision
 
 /** Reports charges whose group is that of an override in `applied`. */
 function reportingOverrides(store: BucketStore): BucketStore {

@@ -5,7 +5,6 @@ import { type Clock, systemClock, ticks, ticksPerMs } from '../../core/clock.js'
 import { checkContext, checkPermits } from '../../core/decision/check-request.js'
 import { checkCostValues } from '../../core/decision/costs.js'
 import { throwIfAborted } from '../../core/decision/rate-limiter.js'
-import { unmeteredDecision } from '../../core/decision/unmetered-decision.js'
 import type { Decision } from '../../core/decision.js'
 import { FluxGateError } from '../../core/errors.js'
 import type { CheckOptions, Handler } from '../../core/handler.js'
@@ -19,12 +18,14 @@ import type {
 } from '../../core/reservations/reservation.js'
 import type { OnStoreFailure } from '../../core/rule.js'
 import { type BreakerOptions, type BreakerState, CircuitBreaker } from '../../core/scheduling/circuit-breaker.js'
+import { ExpiringIds } from '../../core/scheduling/expiring-ids.js'
 import { addDecisionEvent } from '../../core/tracing/decision-event.js'
 import { type OpenTelemetryApi, openTelemetryApi } from '../../core/tracing/open-telemetry.js'
 import { traceHeaders } from '../../core/tracing/trace-headers.js'
 import type { Slot } from '../../core/waiting/slot.js'
 import { defaultMaxConcurrentWaits, WaitingRoom } from '../../core/waiting/waiting-room.js'
 import { type WarningLogger, Warnings } from '../../validation/warnings.js'
+import { failureDecision, withCause } from '../failure-decision.js'
 import { CheckClient } from './check-client.js'
 import { checkHttpOptions } from './check-options.js'
 import { HttpClient } from './http-client.js'
@@ -65,9 +66,6 @@ export interface HttpHandlerOptions extends BreakerOptions {
 
 const noOptions: CheckOptions = Object.freeze({})
 
-/** The retry time of requests that are rejected because the server fails. */
-const retryAfterFailureMs = 1_000
-
 /**
  * Gets decisions from a FluxGate server. The checks of one turn of the event loop share a call. Delayed requests wait in this
  * process; if one is aborted, its permits are refunded to the server.
@@ -84,8 +82,8 @@ export class HttpHandler implements Handler {
   readonly #onError: ((error: unknown) => void) | undefined
   /** Failures of the server and wrong tokens, with the number of decisions that were made without the server. */
   readonly warnings: Warnings
-  /** Holds that were taken by the fallback. */
-  readonly #localHolds = new Set<string>()
+  /** Holds that were taken by the fallback, which knows when they expire. */
+  readonly #localHolds = new ExpiringIds()
   readonly #reservations: HttpReservations
   /** Undefined without an OpenTelemetry SDK. */
   readonly #openTelemetry: OpenTelemetryApi | undefined
@@ -179,7 +177,7 @@ export class HttpHandler implements Handler {
   }
 
   async renew(holdId: string): Promise<boolean> {
-    return this.#localHolds.has(holdId)
+    return this.#localHolds.expiresAt(holdId) !== undefined
       ? ((await this.#fallback?.renew?.(holdId)) ?? false)
       : this.#checks.renew(holdId)
   }
@@ -210,22 +208,16 @@ export class HttpHandler implements Handler {
   }
 
   async #decideWithoutServer(context: RequestContext, options: CheckOptions, error: unknown): Promise<Decision> {
-    const cause = error instanceof FluxGateError ? { degradedCause: error.code } : {}
     if (this.#policy === 'LOCAL' && this.#fallback !== undefined)
-      return { ...this.#localDecision(await this.#fallback.check(context, options)), ...cause }
-    const isAllowed = this.#policy !== 'DENY'
-    const decision = unmeteredDecision(isAllowed, 'STORE_FAILURE', this.#clock.now(), {
-      ruleSetId: options.ruleSetId ?? null,
-      degraded: true,
-      ...cause,
-      ...(!isAllowed && { retryAfterMs: retryAfterFailureMs }),
-    })
-    return this.#report(decision, options)
+      return withCause(this.#localDecision(await this.#fallback.check(context, options)), error)
+    const { ruleSetId = null } = options
+    const decision = failureDecision(this.#policy !== 'DENY', this.#clock.now(), { ruleSetId })
+    return this.#report(withCause(decision, error), options)
   }
 
   /** Holds that the fallback took are released there, even if the server has recovered since. */
   #localDecision(decision: Decision): Decision {
-    if (decision.holdId !== undefined) this.#localHolds.add(decision.holdId)
+    if (decision.holdId !== undefined) this.#localHolds.add(decision.holdId, Number.POSITIVE_INFINITY)
     return { ...decision, degraded: true }
   }
 

@@ -1,6 +1,4 @@
 import { type Clock, ticksPerMs } from '../../core/clock.js'
-import { unmeteredDecision } from '../../core/decision/unmetered-decision.js'
-import type { Decision } from '../../core/decision.js'
 import { FluxGateError } from '../../core/errors.js'
 import type { Handler } from '../../core/handler.js'
 import type { RequestContext } from '../../core/request-context.js'
@@ -12,6 +10,7 @@ import type {
   SettleOptions,
 } from '../../core/reservations/reservation.js'
 import type { OnStoreFailure } from '../../core/rule.js'
+import { failureDecision, withCause } from '../failure-decision.js'
 import type { CheckClient } from './check-client.js'
 import { isDecision } from './is-decision.js'
 
@@ -26,7 +25,6 @@ export interface HttpReservationsOptions {
 
 /** The most reservations without the server that are remembered. */
 const maxLocal = 100_000
-const retryAfterFailureMs = 1_000
 
 /** Reservations on a server. Those that were made while it failed are ended in this process. */
 export class HttpReservations {
@@ -82,16 +80,15 @@ export class HttpReservations {
     error: unknown,
   ): Promise<Reservation> {
     const { policy, fallback, clock } = this.#options
-    const cause = error instanceof FluxGateError ? { degradedCause: error.code } : {}
     if (policy === 'LOCAL' && fallback?.reserve !== undefined) {
       const { decision } = await fallback.reserve(context, options)
       if (decision.allowed) this.#remember(id, 'FALLBACK')
-      return { decision: { ...decision, degraded: true, ...cause }, id }
+      return { decision: withCause({ ...decision, degraded: true }, error), id }
     }
     const isAllowed = policy !== 'DENY'
     if (isAllowed) this.#remember(id, 'OPEN')
-    const decision = this.#unmetered(isAllowed, clock.now(), options.ruleSetId)
-    return { decision: { ...decision, ...cause }, id }
+    const decision = failureDecision(isAllowed, clock.now(), { ruleSetId: options.ruleSetId ?? null })
+    return { decision: withCause(decision, error), id }
   }
 
   #endLocally(
@@ -102,18 +99,11 @@ export class HttpReservations {
     const local = this.#local.get(id)
     if (local === undefined) return undefined
     if (local === 'FALLBACK') return end()
+    const nowMs = this.#options.clock.now()
     const settled =
-      local === 'OPEN' ? { id, status, decision: this.#unmetered(true, this.#options.clock.now(), undefined) } : local
+      local === 'OPEN' ? { id, status, decision: failureDecision(true, nowMs, { ruleSetId: null }) } : local
     this.#local.set(id, settled)
     return Promise.resolve(settled)
-  }
-
-  #unmetered(isAllowed: boolean, nowMs: number, ruleSetId: string | undefined): Decision {
-    return unmeteredDecision(isAllowed, 'STORE_FAILURE', nowMs, {
-      ruleSetId: ruleSetId ?? null,
-      degraded: true,
-      ...(!isAllowed && { retryAfterMs: retryAfterFailureMs }),
-    })
   }
 
   #remember(id: string, how: 'FALLBACK' | 'OPEN'): void {
