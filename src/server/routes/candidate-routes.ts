@@ -1,6 +1,4 @@
-import type { RuleSetDocument } from '../../core/contracts/rule-store.js'
 import { candidateIdOf } from '../../core/rule.js'
-import { inSlices } from '../../core/scheduling/steps.js'
 import {
   dropCandidate,
   getCandidate,
@@ -12,16 +10,15 @@ import { isObject } from '../../validation/fields.js'
 import { object } from '../../validation/structures.js'
 import type { ApiParts } from '../parts.js'
 import { invalidRequest } from '../request/api-problem.js'
-import { etagOf, expectedVersion } from '../request/etag.js'
+import { expectedVersion } from '../request/etag.js'
 import { json, longJson, type Route, route } from '../request/route.js'
 import { candidatePageSchema, candidateReportSchema } from '../schemas/candidate-schemas.js'
 import { pageParameters } from '../schemas/common-schemas.js'
 import { ruleSetBodySchema, ruleSetSchema } from '../schemas/rule-schemas.js'
 import { audit } from '../server-log.js'
 import { applyStoredRules, requireRuleStore } from '../stored-rules.js'
-import { canonicalSet } from './canonical-rule.js'
 import { etagHeader, noContent } from './edit-request.js'
-import { findRuleSets, unknownSet } from './rule-set-routes.js'
+import { findRuleSets, ruleSetReply, unknownSet } from './rule-set-routes.js'
 
 const group = 'Candidates'
 const access = 'ADMIN'
@@ -40,13 +37,11 @@ export function candidateRoutes(parts: ApiParts): Route[] {
       query: object({}, pageParameters),
       responses: { 200: { description: 'A page of candidates.', schema: candidatePageSchema } },
       async handle({ query }) {
-        const { items, cursor } = await findRuleSets(
+        const { items: candidates, cursor } = await findRuleSets(
           requireRuleStore(parts),
           query,
           ({ candidateOf }) => candidateOf !== undefined,
         )
-        const candidates: RuleSetDocument[] = []
-        for (const item of items) candidates.push(await inSlices(canonicalSet(item)))
         return longJson({ candidates, cursor })
       },
     }),
@@ -61,7 +56,7 @@ export function candidateRoutes(parts: ApiParts): Route[] {
       async handle({ params: { id = '' } }) {
         const found = await getCandidate(requireRuleStore(parts), id)
         if (found === undefined) throw noCandidate(id)
-        return longJson(await inSlices(canonicalSet(found)), 200, { ETag: etagOf(found.version) })
+        return ruleSetReply(found)
       },
     }),
     route({
@@ -85,8 +80,7 @@ export function candidateRoutes(parts: ApiParts): Route[] {
         })
         audit(parts.log, call, 'PUT_CANDIDATE', { ruleSetId: id, version: document.version })
         await applyStoredRules(parts, 'The candidate was saved, but is not in effect.')
-        const headers = { ETag: etagOf(document.version) }
-        return longJson(await inSlices(canonicalSet(document)), created ? 201 : 200, headers)
+        return ruleSetReply(document, created ? 201 : 200)
       },
     }),
     route({
@@ -121,7 +115,7 @@ export function candidateRoutes(parts: ApiParts): Route[] {
         const document = await promoteCandidate(store, id, { by: call.by, ifVersion })
         audit(parts.log, call, 'PROMOTE_CANDIDATE', { ruleSetId: id, version: document.version })
         await applyStoredRules(parts, 'The candidate was promoted, but is not in effect.')
-        return longJson(await inSlices(canonicalSet(document)), 200, { ETag: etagOf(document.version) })
+        return ruleSetReply(document)
       },
     }),
     route({

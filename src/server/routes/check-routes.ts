@@ -77,11 +77,7 @@ export function checkRoutes(gate: ServerGate): Route[] {
       responses: { 200: { description: 'The permits were returned.', schema: refundedSchema, headers: warningHeader } },
       async handle({ body }) {
         const permits = body.permits ?? 1
-        await gate.refund(contextOf(body), {
-          ruleSetId: body.ruleSetId ?? undefined,
-          permits: body.permits ?? undefined,
-          costs: body.costs ?? undefined,
-        })
+        await gate.refund(contextOf(body), chargeOf(body))
         const warning = unknownMembers(body)
         return warning === undefined ? json({ permits }) : warned(gate, warning, { permits }, json)
       },
@@ -174,13 +170,9 @@ function decide(gate: ServerGate, body: CheckBody, trace?: RequestContext['heade
   return gate.decide(context, options)
 }
 
-function validateCosts(gate: ServerGate, { ruleSetId, permits, costs }: CheckBody, index: number): void {
+function validateCosts(gate: ServerGate, check: CheckBody, index: number): void {
   try {
-    gate.validateCosts({
-      ruleSetId: ruleSetId ?? undefined,
-      permits: permits ?? undefined,
-      costs: costs ?? undefined,
-    })
+    gate.validateCosts(chargeOf(check))
   } catch (error) {
     if (!(error instanceof FluxGateError)) throw error
     throw new FluxGateError(error.code, `checks[${index}].${error.message}`)
@@ -191,6 +183,13 @@ function validateCosts(gate: ServerGate, { ruleSetId, permits, costs }: CheckBod
 export function traceHeaders({ traceparent, 'x-trace-id': traceId }: IncomingHttpHeaders): RequestContext['headers'] {
   return traceparent === undefined && traceId === undefined ? undefined : { traceparent, 'x-trace-id': traceId }
 }
+
+/** The rule set of a request and what it charges. A null member counts as omitted. */
+export const chargeOf = ({ ruleSetId, permits, costs }: RefundBody) => ({
+  ruleSetId: ruleSetId ?? undefined,
+  permits: permits ?? undefined,
+  costs: costs ?? undefined,
+})
 
 /** Lists the members explicitly, so that no unknown member of the body enters the context. */
 export function contextOf(body: RefundBody, trace?: RequestContext['headers']): RequestContext {

@@ -10,7 +10,7 @@ import {
   settleSchema,
 } from '../schemas/reservation-schemas.js'
 import type { ServerGate } from '../server-gate.js'
-import { contextOf, traceHeaders, unknownMembers, warned, warningHeader } from './check-routes.js'
+import { chargeOf, contextOf, traceHeaders, unknownMembers, warned, warningHeader } from './check-routes.js'
 
 const group = 'Decisions'
 
@@ -33,16 +33,9 @@ export function reservationRoutes(gate: ServerGate): Route[] {
         200: { description: 'The decision, allowed or rejected.', schema: reservationSchema, headers: warningHeader },
       },
       handle({ body, headers }) {
-        const { ruleSetId, permits, costs, ttlMs, id, onExpire } = body
-        const reserved = gate.reserve(contextOf(body, traceHeaders(headers)), {
-          ruleSetId: ruleSetId ?? undefined,
-          permits: permits ?? undefined,
-          costs: costs ?? undefined,
-          ttlMs,
-          id: id ?? undefined,
-          onExpire,
-        })
-        return reply(body, reserveMembers, reserved)
+        const { ttlMs, id, onExpire } = body
+        const options = { ...chargeOf(body), ttlMs, id: id ?? undefined, onExpire }
+        return reply(body, reserveMembers, gate.reserve(contextOf(body, traceHeaders(headers)), options))
       },
     }),
     route({

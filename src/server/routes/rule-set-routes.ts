@@ -6,7 +6,7 @@ import { object } from '../../validation/structures.js'
 import type { ApiParts } from '../parts.js'
 import type { ApiProblem } from '../request/api-problem.js'
 import { etagOf, expectedVersion, isNotModified } from '../request/etag.js'
-import { longJson, type Route, route } from '../request/route.js'
+import { longJson, type Reply, type Route, route } from '../request/route.js'
 import { defaultLimit, pageParameters } from '../schemas/common-schemas.js'
 import { historySchema, ruleSetBodySchema, ruleSetPageSchema, ruleSetSchema } from '../schemas/rule-schemas.js'
 import { audit } from '../server-log.js'
@@ -44,14 +44,12 @@ export function ruleSetRoutes(parts: ApiParts): Route[] {
       responses: { 200: { description: 'A page of rule sets.', schema: ruleSetPageSchema } },
       async handle({ query: { q = '', ...page } }) {
         const search = q.toLowerCase()
-        const { items, cursor } = await findRuleSets(
+        const { items: ruleSets, cursor } = await findRuleSets(
           requireRuleStore(parts),
           page,
           ({ id, description = '', candidateOf }) =>
             candidateOf === undefined && [id, description].some((text) => text.toLowerCase().includes(search)),
         )
-        const ruleSets: RuleSetDocument[] = []
-        for (const item of items) ruleSets.push(await inSlices(canonicalSet(item)))
         return longJson({ ruleSets, cursor })
       },
     }),
@@ -70,10 +68,9 @@ export function ruleSetRoutes(parts: ApiParts): Route[] {
       async handle({ params: { id = '' }, headers }) {
         const found = await requireRuleStore(parts).getRuleSet(id)
         if (found === undefined) throw unknownSet(id)
-        const etag = { ETag: etagOf(found.version) }
         return isNotModified(headers, found.version)
-          ? { status: 304, headers: etag }
-          : longJson(await inSlices(canonicalSet(found)), 200, etag)
+          ? { status: 304, headers: { ETag: etagOf(found.version) } }
+          : ruleSetReply(found)
       },
     }),
     route({
@@ -101,8 +98,7 @@ export function ruleSetRoutes(parts: ApiParts): Route[] {
         const { document, created } = await requireRuleStore(parts).putRuleSet(withName(call.body, 'id', id), edit)
         audit(parts.log, call, 'PUT_SET', { ruleSetId: id, version: document.version })
         await applyStoredRules(parts, 'The rule set was saved, but is not in effect.')
-        const headers = { ETag: etagOf(document.version), ...(created && { Location: pathOfSet(id) }) }
-        return longJson(await inSlices(canonicalSet(document)), created ? 201 : 200, headers)
+        return created ? ruleSetReply(document, 201, { Location: pathOfSet(id) }) : ruleSetReply(document)
       },
     }),
     route({
@@ -157,6 +153,13 @@ export const pathOfSet = (id: string): string => `/api/rule-sets/${encodeURIComp
 
 export const unknownSet = (id: string): ApiProblem => notFound(`Rule set ${quotedId(id)} does not exist.`)
 
+/** A rule set with its ETag. */
+export const ruleSetReply = async (
+  set: RuleSetDocument,
+  status = 200,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<Reply> => longJson(await inSlices(canonicalSet(set)), status, { ETag: etagOf(set.version), ...headers })
+
 /** Filters pages of the store. A page may be short, but is never empty while there are further matches. */
 export async function findRuleSets(
   rules: RuleStore,
@@ -165,7 +168,8 @@ export async function findRuleSets(
 ) {
   for (let from = cursor; ; ) {
     const page = await rules.listRuleSets({ limit, cursor: from })
-    const items = page.items.filter(matches)
+    const items: RuleSetDocument[] = []
+    for (const set of page.items) if (matches(set)) items.push(await inSlices(canonicalSet(set)))
     if (items.length > 0 || page.cursor === null) return { items, cursor: page.cursor }
     from = page.cursor
   }

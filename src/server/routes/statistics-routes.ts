@@ -5,13 +5,13 @@ import { object } from '../../validation/structures.js'
 import type { ApiParts } from '../parts.js'
 import { ApiProblem, invalidRequest } from '../request/api-problem.js'
 import { json, type Route, route } from '../request/route.js'
-import { defaultLimit, pageParameters } from '../schemas/common-schemas.js'
+import { defaultLimit, keyParameters } from '../schemas/common-schemas.js'
 import { seriesQuerySchema, seriesSchema } from '../schemas/series-schema.js'
 import { keysSchema, recentSchema, summarySchema } from '../schemas/statistics-schemas.js'
 
 const group = 'Statistics'
 const access = 'ADMIN'
-const { limit } = pageParameters
+const { limit } = keyParameters
 
 /** Recent statistics, for the console. */
 export function statisticsRoutes(parts: ApiParts): Route[] {
@@ -68,7 +68,7 @@ export function statisticsRoutes(parts: ApiParts): Route[] {
       query: object(
         {},
         {
-          prefix: described(boundedText(0, 1_024), 'List only keys with this prefix.'),
+          prefix: keyParameters.prefix,
           sample: described(boolean, 'Return a random sample and ignore `prefix`.'),
           limit,
         },

@@ -3,7 +3,8 @@ import { isObject } from '../../validation/fields.js'
 import { placeOf } from '../../validation/issues.js'
 import { described, type Kind, readValue, secret, type ValueOf, wrongValue } from '../../validation/kind.js'
 import { boolean, boundedText, wholeNumber } from '../../validation/kinds.js'
-import { list, nullable, object } from '../../validation/structures.js'
+import { list, nullable } from '../../validation/structures.js'
+import { openObject } from './common-schemas.js'
 
 const textField = (maxLength: number, description: string): Kind<string | null> =>
   described(nullable(boundedText(0, maxLength)), description)
@@ -102,51 +103,44 @@ const checkFields = {
   peek: described(nullable(boolean), 'Return the decision and charge nothing. Default: false.'),
 }
 
-export const checkSchema = object({}, checkFields, {
-  title: 'Check',
-  description: 'The request to decide. An unknown member has no effect and causes a warning.',
-  isOpen: true,
-})
+export const checkSchema = openObject(
+  'Check',
+  {},
+  checkFields,
+  'The request to decide. An unknown member has no effect and causes a warning.',
+)
 
 export const maxBatch = 1_000
 
-export const batchSchema = object(
+export const batchSchema = openObject(
+  'CheckBatch',
   { checks: list(checkSchema, { min: 0, max: maxBatch }) },
   {},
-  { title: 'CheckBatch', description: 'Checks, decided independently and in this order.', isOpen: true },
+  'Checks, decided independently and in this order.',
 )
 
-export const refundSchema = object({}, requestFields, {
-  title: 'Refund',
-  description: 'The check to refund. Permits are returned up to the capacity.',
-  isOpen: true,
+export const refundSchema = openObject(
+  'Refund',
+  {},
+  requestFields,
+  'The check to refund. Permits are returned up to the capacity.',
+)
+
+export const refundedSchema = openObject('Refunded', {
+  permits: described(wholeNumber(0), 'Permits returned to each rule, before multiplication by its own `permits`.'),
 })
 
-export const refundedSchema = object(
-  {
-    permits: described(wholeNumber(0), 'Permits returned to each rule, before multiplication by its own `permits`.'),
-  },
-  {},
-  { title: 'Refunded', isOpen: true },
-)
+export const holdSchema = openObject('Hold', {
+  holdId: described(boundedText(1, 65_536), 'The `holdId` of a decision.'),
+})
 
-export const holdSchema = object(
-  { holdId: described(boundedText(1, 65_536), 'The `holdId` of a decision.') },
-  {},
-  { title: 'Hold', isOpen: true },
-)
+export const releasedSchema = openObject('Released', {
+  released: described(boolean, 'False if the hold has expired, was released before, or is unknown.'),
+})
 
-export const releasedSchema = object(
-  { released: described(boolean, 'False if the hold has expired, was released before, or is unknown.') },
-  {},
-  { title: 'Released', isOpen: true },
-)
-
-export const renewedSchema = object(
-  { renewed: described(boolean, 'False if the hold has expired, was released before, or is unknown.') },
-  {},
-  { title: 'Renewed', isOpen: true },
-)
+export const renewedSchema = openObject('Renewed', {
+  renewed: described(boolean, 'False if the hold has expired, was released before, or is unknown.'),
+})
 
 export type CheckBody = ValueOf<typeof checkSchema>
 export type RefundBody = ValueOf<typeof refundSchema>

@@ -1,9 +1,20 @@
-import { described, type Kind } from '../../validation/kind.js'
+import { described, type Kind, type Kinds } from '../../validation/kind.js'
 import { boundedText, instant, text, textMatching, wholeNumber } from '../../validation/kinds.js'
 import { list, nullable, object } from '../../validation/structures.js'
 
 const optionallyDescribed = <T>(kind: Kind<T>, description: string | undefined): Kind<T> =>
   description === undefined ? kind : described(kind, description)
+
+/**
+ * An object of a response, or of a request whose unknown members have no effect. It may have further members, so that clients and
+ * servers of different versions understand each other. `title` is its name in the OpenAPI document.
+ */
+export const openObject = <R extends Kinds, O extends Kinds = Record<never, never>>(
+  title: string,
+  required: R,
+  optional: O = {} as O,
+  description?: string,
+) => object(required, optional, { title, ...(description !== undefined && { description }), isOpen: true })
 
 export const dateTime = (description?: string): Kind<string> => optionallyDescribed(instant, description)
 
@@ -30,16 +41,13 @@ export const textOrNull = (description?: string): Kind<string | null> =>
 export const listOf = <T>(item: Kind<T>, description?: string): Kind<readonly T[]> =>
   optionallyDescribed(list(item, { min: 0 }), description)
 
-export const validationIssueSchema = object(
-  {
-    path: described(text, 'Location of the error, such as `rules[2].bands[0].capacity`.'),
-    message: text,
-  },
-  {},
-  { title: 'ValidationIssue', isOpen: true },
-)
+export const validationIssueSchema = openObject('ValidationIssue', {
+  path: described(text, 'Location of the error, such as `rules[2].bands[0].capacity`.'),
+  message: text,
+})
 
-export const problemSchema = object(
+export const problemSchema = openObject(
+  'Problem',
   {
     type: {
       ...text,
@@ -55,7 +63,7 @@ export const problemSchema = object(
     code: described(textMatching('an error code', /^FLUXGATE_[A-Z_]+$/), 'Stable error code.'),
   },
   { errors: listOf(validationIssueSchema, 'All validation errors of the request.') },
-  { title: 'Problem', description: 'Problem document (RFC 9457).', isOpen: true },
+  'Problem document (RFC 9457).',
 )
 
 export const defaultLimit = 50
@@ -64,6 +72,12 @@ export const defaultLimit = 50
 export const pageParameters = {
   limit: described(wholeNumber(1, 1_000), `Page size. Default: ${defaultLimit}.`),
   cursor: described(boundedText(1, 2_048), '`cursor` of the previous page.'),
+}
+
+/** Query parameters of paginated lists of keys. */
+export const keyParameters = {
+  prefix: described(boundedText(0, 1_024), 'List only keys with this prefix.'),
+  ...pageParameters,
 }
 
 export const cursorSchema = textOrNull('Cursor of the next page; null on the last page.')

@@ -1,7 +1,7 @@
 import { described } from '../../validation/kind.js'
 import { boolean, oneOf, text, wholeNumber } from '../../validation/kinds.js'
-import { nullable, object } from '../../validation/structures.js'
-import { count, epochMs, listOf, number, textOrNull, windowMs } from './common-schemas.js'
+import { nullable } from '../../validation/structures.js'
+import { count, epochMs, listOf, number, openObject, textOrNull, windowMs } from './common-schemas.js'
 
 const retryAfterMs = described(
   nullable(wholeNumber(0)),
@@ -23,24 +23,21 @@ export const reasons = [
 
 const resetAt = epochMs('The time at which the bucket is full or its window ends.')
 
-const bandDecisionSchema = object(
-  {
-    ruleId: text,
-    label: text,
-    key: text,
-    limit: count(),
-    remaining: count(),
-    resetAt,
-    retryAfterMs,
-    allowed: boolean,
-    shadow: described(boolean, 'The rule is in SHADOW mode: it counts and reports, but never rejects.'),
-    windowMs,
-  },
-  {},
-  { title: 'BandDecision', isOpen: true },
-)
+const bandDecisionSchema = openObject('BandDecision', {
+  ruleId: text,
+  label: text,
+  key: text,
+  limit: count(),
+  remaining: count(),
+  resetAt,
+  retryAfterMs,
+  allowed: boolean,
+  shadow: described(boolean, 'The rule is in SHADOW mode: it counts and reports, but never rejects.'),
+  windowMs,
+})
 
-export const decisionSchema = object(
+export const decisionSchema = openObject(
+  'Decision',
   {
     allowed: boolean,
     delayMs: number(0, 'Wait this long before proceeding. 0 unless allowed with a delay.'),
@@ -70,11 +67,8 @@ export const decisionSchema = object(
       'Present if the request occupies slots of CONCURRENCY rules. Release it with POST /api/ratelimit/release.',
     ),
   },
-  { title: 'Decision', isOpen: true },
 )
 
-export const decisionsSchema = object(
-  { decisions: listOf(decisionSchema, 'In the order of the checks.') },
-  {},
-  { title: 'Decisions', isOpen: true },
-)
+export const decisionsSchema = openObject('Decisions', {
+  decisions: listOf(decisionSchema, 'In the order of the checks.'),
+})

@@ -1,6 +1,6 @@
 import { balanceAtDescription, expiryDescription, overrideKinds } from '../../rules/schema/overrides/override-schema.js'
 import { object } from '../../validation/structures.js'
-import { cursorSchema, dateTime, listOf } from './common-schemas.js'
+import { cursorSchema, dateTime, listOf, openObject } from './common-schemas.js'
 
 const { key, action, ...optional } = overrideKinds
 
@@ -15,8 +15,7 @@ export const newOverrideSchema = object({ key, action }, optional, { title: 'New
 /** `key` is optional, because the URL contains it. */
 export const overrideBodySchema = object({ action }, { key, ...optional }, { title: 'OverrideToPut' })
 
-export const overridePageSchema = object(
-  { overrides: listOf(overrideSchema), cursor: cursorSchema },
-  {},
-  { title: 'OverridePage', isOpen: true },
-)
+export const overridePageSchema = openObject('OverridePage', {
+  overrides: listOf(overrideSchema),
+  cursor: cursorSchema,
+})

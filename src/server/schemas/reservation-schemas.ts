@@ -1,8 +1,9 @@
 import { maxReservationMs } from '../../core/reservations/reservation.js'
 import { described } from '../../validation/kind.js'
 import { boundedText, oneOf, text, wholeNumber } from '../../validation/kinds.js'
-import { nullable, object } from '../../validation/structures.js'
+import { nullable } from '../../validation/structures.js'
 import { requestFields } from './check-schema.js'
+import { openObject } from './common-schemas.js'
 import { decisionSchema } from './decision-schema.js'
 
 const id = described(
@@ -26,44 +27,40 @@ const optional = {
   ),
 }
 
-export const reserveSchema = object(required, optional, {
-  title: 'Reserve',
-  description: 'The request and the estimate of its costs. An unknown member has no effect and causes a warning.',
-  isOpen: true,
-})
+export const reserveSchema = openObject(
+  'Reserve',
+  required,
+  optional,
+  'The request and the estimate of its costs. An unknown member has no effect and causes a warning.',
+)
 
 /** The members of a reservation. */
 export const reserveMembers: readonly string[] = [...Object.keys(required), ...Object.keys(optional)]
 
-export const reservationSchema = object(
-  { decision: decisionSchema, id: described(text, 'The ID for settling and canceling, if the decision is allowed.') },
-  {},
-  { title: 'Reservation', isOpen: true },
-)
+export const reservationSchema = openObject('Reservation', {
+  decision: decisionSchema,
+  id: described(text, 'The ID for settling and canceling, if the decision is allowed.'),
+})
 
 const actual = { permits: requestFields.permits, costs: requestFields.costs }
 
-export const settleSchema = object(
+export const settleSchema = openObject(
+  'Settle',
   { id },
   {
     permits: described(actual.permits, 'The actual permits. Default: the reserved ones.'),
     costs: described(actual.costs, 'The actual costs by name. A cost that is missing costs what was reserved.'),
   },
-  { title: 'Settle', isOpen: true },
 )
 
 export const settleMembers: readonly string[] = ['id', 'permits', 'costs']
 
-export const cancelSchema = object({ id }, {}, { title: 'Cancel', isOpen: true })
+export const cancelSchema = openObject('Cancel', { id })
 
 export const cancelMembers: readonly string[] = ['id']
 
-export const settledSchema = object(
-  {
-    id: text,
-    status: described(oneOf(['SETTLED', 'CANCELED'] as const), 'How the reservation has ended, by the first call.'),
-    decision: decisionSchema,
-  },
-  {},
-  { title: 'SettledReservation', isOpen: true },
-)
+export const settledSchema = openObject('SettledReservation', {
+  id: text,
+  status: described(oneOf(['SETTLED', 'CANCELED'] as const), 'How the reservation has ended, by the first call.'),
+  decision: decisionSchema,
+})

@@ -5,9 +5,16 @@ import { ruleKinds } from '../../rules/schema/rule-schema.js'
 import { described, withSchema } from '../../validation/kind.js'
 import { anyValue, boolean, boundedText, oneOf, text, wholeNumber } from '../../validation/kinds.js'
 import { nullable, object } from '../../validation/structures.js'
-import { count, cursorSchema, dateTime, listOf, textOrNull, validationIssueSchema } from './common-schemas.js'
+import {
+  count,
+  cursorSchema,
+  dateTime,
+  listOf,
+  openObject,
+  textOrNull,
+  validationIssueSchema,
+} from './common-schemas.js'
 
-const open = { isOpen: true }
 const { id, bands, ...optionalRuleKinds } = ruleKinds
 
 export const ruleSchema = object({ id, bands }, optionalRuleKinds, { title: 'Rule' })
@@ -25,10 +32,10 @@ export const rulePatchSchema = withSchema(anyValue, {
 const { id: setId, version, rules: _, ...optionalSetKinds } = ruleSetKinds
 const rules = listOf(ruleSchema)
 
-export const ruleSetSchema = object(
+export const ruleSetSchema = openObject(
+  'RuleSet',
   { id: setId, rules, version: described(wholeNumber(1), 'Increases with every change. The ETag.') },
   optionalSetKinds,
-  { title: 'RuleSet', ...open },
 )
 
 export const ruleSetBodySchema = object(
@@ -37,56 +44,40 @@ export const ruleSetBodySchema = object(
   { title: 'RuleSetToPut' },
 )
 
-export const ruleSetPageSchema = object(
-  { ruleSets: listOf(ruleSetSchema), cursor: cursorSchema },
-  {},
-  { title: 'RuleSetPage', ...open },
-)
+export const ruleSetPageSchema = openObject('RuleSetPage', { ruleSets: listOf(ruleSetSchema), cursor: cursorSchema })
 
-export const rulePageSchema = object(
-  { rules: listOf(ruleSchema), cursor: cursorSchema },
-  {},
-  { title: 'RulePage', ...open },
-)
+export const rulePageSchema = openObject('RulePage', { rules: listOf(ruleSchema), cursor: cursorSchema })
 
 const versionOfDocument = described(anyValue, 'The document; null if it did not exist.')
 
-const changeSchema = object(
-  {
-    at: dateTime(),
-    by: text,
-    action: oneOf(['PUT_SET', 'DELETE_SET', 'PUT_RULE', 'DELETE_RULE']),
-    ruleSetId: text,
-    ruleId: textOrNull(),
-    version: count(),
-    before: versionOfDocument,
-    after: versionOfDocument,
-  },
-  {},
-  { title: 'Change', ...open },
-)
+const changeSchema = openObject('Change', {
+  at: dateTime(),
+  by: text,
+  action: oneOf(['PUT_SET', 'DELETE_SET', 'PUT_RULE', 'DELETE_RULE']),
+  ruleSetId: text,
+  ruleId: textOrNull(),
+  version: count(),
+  before: versionOfDocument,
+  after: versionOfDocument,
+})
 
-export const historySchema = object(
-  { changes: listOf(changeSchema, 'Newest first.'), cursor: cursorSchema },
-  {},
-  { title: 'History', ...open },
-)
+export const historySchema = openObject('History', {
+  changes: listOf(changeSchema, 'Newest first.'),
+  cursor: cursorSchema,
+})
 
 export const anyDocumentSchema = withSchema(anyValue, {
   title: 'RuleDocuments',
   description: '`{ ruleSets: [...] }`, a list of rule sets, one rule set, or one rule.',
 })
 
-export const validationSchema = object(
-  { valid: boolean, errors: listOf(validationIssueSchema) },
-  {},
-  { title: 'Validation', ...open },
-)
+export const validationSchema = openObject('Validation', { valid: boolean, errors: listOf(validationIssueSchema) })
 
-export const reloadSchema = object({}, { ruleSetId: nullable(boundedText(0, 128)) }, { title: 'Reload', ...open })
+export const reloadSchema = openObject('Reload', {}, { ruleSetId: nullable(boundedText(0, 128)) })
 
-export const reloadedSchema = object(
-  { ruleSets: listOf(object({ id: text, rules: count() }, {}, { title: 'ReloadedRuleSet', ...open })) },
+export const reloadedSchema = openObject(
+  'Reloaded',
+  { ruleSets: listOf(openObject('ReloadedRuleSet', { id: text, rules: count() })) },
   {},
-  { title: 'Reloaded', description: 'The current rule sets, or only the requested one.', ...open },
+  'The current rule sets, or only the requested one.',
 )

@@ -1,9 +1,8 @@
 import { described } from '../../validation/kind.js'
 import { identifier, oneOf, text, wholeNumber } from '../../validation/kinds.js'
 import { nullable, object } from '../../validation/structures.js'
-import { count, epochMs, listOf, number, textOrNull } from './common-schemas.js'
+import { count, epochMs, listOf, number, openObject, textOrNull } from './common-schemas.js'
 
-const open = { isOpen: true }
 const resolution = oneOf(['1s', '1m'] as const)
 
 export const seriesQuerySchema = object(
@@ -19,7 +18,8 @@ export const seriesQuerySchema = object(
 const counts = listOf(count())
 const latency = listOf(nullable(number(0)), 'Milliseconds; null for an interval without a timed decision.')
 
-const pointsSchema = object(
+const pointsSchema = openObject(
+  'SeriesPoints',
   {
     at: listOf(count(), 'The end of each interval, oldest first. Epoch milliseconds.'),
     allowed: counts,
@@ -31,36 +31,28 @@ const pointsSchema = object(
     p99Ms: latency,
   },
   {},
-  { title: 'SeriesPoints', description: 'Columns of equal length.', ...open },
+  'Columns of equal length.',
 )
 
-const outageSchema = object(
-  {
-    kind: described(
-      oneOf(['STORE', 'RULES'] as const),
-      'STORE: the bucket store failed. RULES: newer rules could not be loaded.',
-    ),
-    fromAt: epochMs('Start.'),
-    toAt: described(nullable(wholeNumber(0)), 'End; null if the outage continues. Epoch milliseconds.'),
-    error: text,
-  },
-  {},
-  { title: 'Outage', ...open },
-)
+const outageSchema = openObject('Outage', {
+  kind: described(
+    oneOf(['STORE', 'RULES'] as const),
+    'STORE: the bucket store failed. RULES: newer rules could not be loaded.',
+  ),
+  fromAt: epochMs('Start.'),
+  toAt: described(nullable(wholeNumber(0)), 'End; null if the outage continues. Epoch milliseconds.'),
+  error: text,
+})
 
-export const seriesSchema = object(
-  {
-    resolution,
-    stepMs: wholeNumber(1),
-    ruleSetId: textOrNull(),
-    ruleId: textOrNull(),
-    points: pointsSchema,
-    outages: listOf(outageSchema, 'Outages that continue, or that ended after `since`; oldest first.'),
-    series: listOf(
-      object({ ruleSetId: text, ruleId: textOrNull() }, {}, { title: 'SeriesName', ...open }),
-      'Rule sets and rules that have a series: at most 64 with recent decisions.',
-    ),
-  },
-  {},
-  { title: 'Series', ...open },
-)
+export const seriesSchema = openObject('Series', {
+  resolution,
+  stepMs: wholeNumber(1),
+  ruleSetId: textOrNull(),
+  ruleId: textOrNull(),
+  points: pointsSchema,
+  outages: listOf(outageSchema, 'Outages that continue, or that ended after `since`; oldest first.'),
+  series: listOf(
+    openObject('SeriesName', { ruleSetId: text, ruleId: textOrNull() }),
+    'Rule sets and rules that have a series: at most 64 with recent decisions.',
+  ),
+})

@@ -1,7 +1,7 @@
 import { described } from '../../validation/kind.js'
 import { boolean, oneOf, text, wholeNumber } from '../../validation/kinds.js'
 import { nullable, object } from '../../validation/structures.js'
-import { count, listOf, number, textOrNull } from './common-schemas.js'
+import { count, listOf, number, openObject, textOrNull } from './common-schemas.js'
 import { reasons } from './decision-schema.js'
 
 const open = { isOpen: true }
@@ -16,22 +16,12 @@ const at = number(0, 'Epoch milliseconds.')
 /** A count that is estimated if there are many requests. */
 const estimate = number(0)
 
-export const summarySchema = object(
-  {
-    sinceAt: at,
-    totals: object({ ...counts, degraded: count() }, {}, { title: 'StatisticsTotals', ...open }),
-    rules: listOf(
-      object({ ...ruleFields, ...counts }, {}, { title: 'RuleStatistics', ...open }),
-      'Rules with the most decisions first.',
-    ),
-    seconds: listOf(
-      object({ ...counts, at }, {}, { title: 'SecondStatistics', ...open }),
-      'The most recent seconds, oldest first.',
-    ),
-  },
-  {},
-  { title: 'Statistics', ...open },
-)
+export const summarySchema = openObject('Statistics', {
+  sinceAt: at,
+  totals: openObject('StatisticsTotals', { ...counts, degraded: count() }),
+  rules: listOf(openObject('RuleStatistics', { ...ruleFields, ...counts }), 'Rules with the most decisions first.'),
+  seconds: listOf(openObject('SecondStatistics', { ...counts, at }), 'The most recent seconds, oldest first.'),
+})
 
 const keyStatistics = {
   ...ruleFields,
@@ -41,10 +31,11 @@ const keyStatistics = {
   lastAt: at,
 }
 
-export const keysSchema = object(
+export const keysSchema = openObject(
+  'Keys',
   { keys: listOf(object(keyStatistics, {}, open)) },
   {},
-  { title: 'Keys', description: 'Counts decay over time. High counts are estimates.', ...open },
+  'Counts decay over time. High counts are estimates.',
 )
 
 const recentDecision = {
@@ -65,10 +56,6 @@ const recentDecision = {
   weight: number(1, 'Number of decisions that this sample represents.'),
 }
 
-export const recentDecisionSchema = object(recentDecision, {}, { title: 'RecentDecision', ...open })
+export const recentDecisionSchema = openObject('RecentDecision', recentDecision)
 
-export const recentSchema = object(
-  { decisions: listOf(recentDecisionSchema, 'Newest first.') },
-  {},
-  { title: 'RecentDecisions', ...open },
-)
+export const recentSchema = openObject('RecentDecisions', { decisions: listOf(recentDecisionSchema, 'Newest first.') })

@@ -4,7 +4,7 @@ import type { ApiParts } from '../../parts.js'
 import { json, type Route, route } from '../../request/route.js'
 import { explainSchema, explanationSchema } from '../../schemas/explain-schema.js'
 import { rejectionQuerySchema, rejectionsSchema } from '../../schemas/rejection-schema.js'
-import { contextOf } from '../check-routes.js'
+import { chargeOf, contextOf } from '../check-routes.js'
 import { pastRejections } from './past-rejections.js'
 
 export function explainRoutes(parts: ApiParts): Route[] {
@@ -21,13 +21,7 @@ export function explainRoutes(parts: ApiParts): Route[] {
       body: explainSchema,
       responses: { 200: { description: 'The rules and the decision.', schema: explanationSchema } },
       async handle({ body }) {
-        const { ruleSetId, permits, costs, limit } = body
-        const options = {
-          ruleSetId: ruleSetId ?? undefined,
-          permits: permits ?? undefined,
-          costs: costs ?? undefined,
-          limit: limit ?? undefined,
-        }
+        const options = { ...chargeOf(body), limit: body.limit ?? undefined }
         return json(shown(await gate.explain(contextOf(body), options), showKey))
       },
     }),

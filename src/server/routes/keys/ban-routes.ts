@@ -1,12 +1,10 @@
 import type { BanInput, BanStore } from '../../../core/contracts/ban-store.js'
-import { described } from '../../../validation/kind.js'
-import { boundedText } from '../../../validation/kinds.js'
 import { object } from '../../../validation/structures.js'
 import type { ApiParts } from '../../parts.js'
 import { ApiProblem } from '../../request/api-problem.js'
 import { type Call, json, type Route, route } from '../../request/route.js'
 import { activeBanSchema, banBodySchema, banPageSchema, newBanSchema } from '../../schemas/ban-schemas.js'
-import { defaultLimit, pageParameters } from '../../schemas/common-schemas.js'
+import { defaultLimit, keyParameters } from '../../schemas/common-schemas.js'
 import { audit } from '../../server-log.js'
 import { activeRule } from '../active-rule.js'
 import { noContent, notFound, withName } from '../edit-request.js'
@@ -31,10 +29,7 @@ export function banRoutes(parts: ApiParts): Route[] {
       summary: 'List the bans of a rule, sorted by key. A page may be shorter than `limit`.',
       group,
       access,
-      query: object(
-        {},
-        { prefix: described(boundedText(0, 1_024), 'List only keys with this prefix.'), ...pageParameters },
-      ),
+      query: object({}, keyParameters),
       responses: { 200: { description: 'A page of bans.', schema: banPageSchema } },
       async handle({ params, query: { prefix, limit = defaultLimit, cursor } }) {
         const { ruleSetId, ruleId } = activeRule(parts.gate, params)

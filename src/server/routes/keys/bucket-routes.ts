@@ -3,7 +3,7 @@ import { boundedText, identifier, text } from '../../../validation/kinds.js'
 import { object } from '../../../validation/structures.js'
 import type { ApiParts } from '../../parts.js'
 import { json, type Route, route } from '../../request/route.js'
-import { count, epochMs, listOf, windowMs } from '../../schemas/common-schemas.js'
+import { count, epochMs, listOf, openObject, windowMs } from '../../schemas/common-schemas.js'
 import { audit } from '../../server-log.js'
 import { activeRule } from '../active-rule.js'
 import { noContent } from '../edit-request.js'
@@ -59,16 +59,13 @@ export function bucketRoutes({ gate, log, showKey }: ApiParts): Route[] {
   ]
 }
 
-const reservedPermits = object(
-  {
-    reservations: count('Reservations that are neither settled, canceled nor expired.'),
-    permits: count('The permits that they have taken.'),
-  },
-  {},
-  { title: 'ReservedPermits', isOpen: true },
-)
+const reservedPermits = openObject('ReservedPermits', {
+  reservations: count('Reservations that are neither settled, canceled nor expired.'),
+  permits: count('The permits that they have taken.'),
+})
 
-const bucketBand = object(
+const bucketBand = openObject(
+  'BucketBand',
   {
     label: text,
     limit: count(),
@@ -77,11 +74,6 @@ const bucketBand = object(
     windowMs,
   },
   { reserved: described(reservedPermits, 'Open reservations, unless the bucket has none.') },
-  { title: 'BucketBand', isOpen: true },
 )
 
-const bucketSchema = object(
-  { ruleSetId: text, ruleId: text, key: text, bands: listOf(bucketBand) },
-  {},
-  { title: 'Bucket', isOpen: true },
-)
+const bucketSchema = openObject('Bucket', { ruleSetId: text, ruleId: text, key: text, bands: listOf(bucketBand) })

@@ -2,12 +2,11 @@ import type { OverrideStore } from '../../../core/contracts/override-store.js'
 import { FluxGateError } from '../../../core/errors.js'
 import { overrideKeyKind } from '../../../rules/schema/overrides/override-schema.js'
 import { described } from '../../../validation/kind.js'
-import { boundedText } from '../../../validation/kinds.js'
 import { object } from '../../../validation/structures.js'
 import type { ApiParts } from '../../parts.js'
 import { ApiProblem, invalidRequest } from '../../request/api-problem.js'
 import { type Call, json, type Route, route } from '../../request/route.js'
-import { defaultLimit, pageParameters } from '../../schemas/common-schemas.js'
+import { defaultLimit, keyParameters } from '../../schemas/common-schemas.js'
 import {
   newOverrideSchema,
   overrideBodySchema,
@@ -41,9 +40,11 @@ export function overrideRoutes(parts: ApiParts): Route[] {
       query: object(
         {},
         {
-          prefix: described(boundedText(0, 1_024), 'List only keys with this prefix.'),
-          key: described(overrideKeyKind, 'List only the override for this key. The list is empty if there is none.'),
-          ...pageParameters,
+          key: described(
+            overrideKeyKind,
+            'List only the override for this key. Without an override, the list is empty.',
+          ),
+          ...keyParameters,
         },
       ),
       responses: { 200: { description: 'A page of overrides.', schema: overridePageSchema } },
