@@ -57,10 +57,9 @@ export class WireReader {
     return this.#bytes.toString('utf8', from, end)
   }
 
+  /** Reads 32 bits as an unsigned number. Truncates a larger number, as protobuf requires. */
   uint32(): number {
-    this.#require(wireTypes.varint)
-    // A larger number is truncated, as protobuf requires.
-    return this.#varint() % 0x1_0000_0000
+    return this.#unsigned(32)
   }
 
   bool(): boolean {
@@ -68,12 +67,9 @@ export class WireReader {
     return this.#varint() !== 0
   }
 
-  /** Reads 64 bits as a signed number. */
-  int64(): number {
-    this.#require(wireTypes.varint)
-    const from = this.#at
-    const value = this.#varint()
-    return value <= Number.MAX_SAFE_INTEGER ? value : signedVarint(this.#bytes.subarray(from, this.#at))
+  /** Reads 64 bits as an unsigned number. Beyond 2^53 it is rounded. */
+  uint64(): number {
+    return this.#unsigned(64)
   }
 
   /** Skips the current field, whose number is unknown. */
@@ -122,6 +118,14 @@ export class WireReader {
     return this.#at + length
   }
 
+  #unsigned(bits: number): number {
+    this.#require(wireTypes.varint)
+    const from = this.#at
+    const value = this.#varint()
+    if (value < 2 ** Math.min(bits, 53)) return value
+    return truncated(this.#bytes.subarray(from, this.#at), bits)
+  }
+
   #advance(count: number): void {
     if (count > this.#end - this.#at) throw new MalformedMessage(`Field ${this.field} is longer than its message.`)
     this.#at += count
@@ -152,9 +156,9 @@ export class WireReader {
   }
 }
 
-/** A negative number has ten bytes, which a floating-point number would round. */
-function signedVarint(bytes: Buffer): number {
+/** The lowest bits of a number of up to ten bytes, which have 70 bits. */
+function truncated(bytes: Buffer, bits: number): number {
   let value = 0n
   for (const byte of bytes.toReversed()) value = (value << 7n) | BigInt(byte & 0x7f)
-  return Number(BigInt.asIntN(64, value))
+  return Number(BigInt.asUintN(bits, value))
 }

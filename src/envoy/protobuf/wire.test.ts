@@ -14,16 +14,19 @@ describe('numbers', () => {
     writer.index(1, value)
     const reader = new WireReader(writer.finish())
     expect(reader.next()).toBe(true)
-    expect(reader.int64()).toBe(value)
+    expect(reader.uint64()).toBe(value)
     expect(reader.next()).toBe(false)
   })
 
-  it('reads −1, which has ten bytes', () => {
-    expect(read([0x08, ...new Array(9).fill(0xff), 0x01]).int64()).toBe(-1)
+  it('reads 64 bits without a sign', () => {
+    expect(read([0x08, ...new Array(9).fill(0xff), 0x01]).uint64()).toBe(2 ** 64)
+    expect(read([0x08, ...new Array(9).fill(0x80), 0x01]).uint64()).toBe(2 ** 63)
   })
 
-  it('truncates what is longer than 32 bits', () => {
+  it('truncates what is longer', () => {
     expect(read([0x08, 0x83, 0x80, 0x80, 0x80, 0x10]).uint32()).toBe(3)
+    expect(read([0x08, ...new Array(9).fill(0xff), 0x01]).uint32()).toBe(2 ** 32 - 1)
+    expect(read([0x08, 0x83, ...new Array(8).fill(0x80), 0x02]).uint64()).toBe(3)
   })
 
   it.each([

@@ -67,8 +67,7 @@ function set(attributes: Record<string, unknown>, name: string, value: string): 
 
 /** Hits beyond every capacity stay beyond it. */
 function permitsOf({ hitsAddend, isNegative }: Descriptor, hits: number): number {
-  const given = hitsAddend ?? hits
-  const permits = Math.max(-maxCapacity, Math.min(given, maxCapacity))
+  const permits = Math.min(hitsAddend ?? hits, maxCapacity)
   return isNegative && permits > 0 ? -permits : permits
 }
 

@@ -13,8 +13,9 @@ export interface RateLimitRequest {
 export interface Descriptor {
   readonly entries: readonly Entry[]
   readonly limit: LimitOverride | undefined
-  /** Undefined if the message does not have it. Negative numbers refund. */
+  /** Undefined if the message does not have it. */
   readonly hitsAddend: number | undefined
+  /** True if the hits are given back. */
   readonly isNegative: boolean
 }
 
@@ -89,7 +90,7 @@ function decodeDescriptor(reader: WireReader): Descriptor {
     else {
       const outer = reader.enter()
       if (reader.field === 2) limit = decodeLimit(reader)
-      else if (reader.field === 3) hitsAddend = decodeWrapped(reader, () => reader.int64())
+      else if (reader.field === 3) hitsAddend = decodeWrapped(reader, () => reader.uint64())
       else {
         if (entries.length === maxEntries)
           throw new GrpcError('INVALID_ARGUMENT', `A descriptor must have at most ${maxEntries} entries.`)

@@ -182,9 +182,11 @@ it('charges hits_addend of the call, or of the descriptor; 0 peeks and negative 
   expect(await left(1, { hits_addend: 9 })).toBe('OK 0')
   expect(await left(0)).toBe('OVER_LIMIT 0')
   expect(await left(2, {}, true)).toBe('OK 2')
-  // −1 in two's complement.
-  expect(await left('18446744073709551615')).toBe('OK 3')
   expect(await left(5, {}, true)).toBe('OK 3')
+  // 64 bits without a sign: neither is −1 or the lowest negative number.
+  expect(await left('18446744073709551615')).toBe('OVER_LIMIT 3')
+  expect(await left('9223372036854775808')).toBe('OVER_LIMIT 3')
+  expect(await left('18446744073709551615', {}, true)).toBe('OK 3')
   expect(await left(4_000_000_000)).toBe('OVER_LIMIT 3')
   expect(await left(undefined, {}, true)).toBe('OK 3')
 })
