@@ -1,14 +1,9 @@
 /** Bans of keys by rules. A rule has bans only if it has `ban`. */
+import type { ActiveBan } from '../../../src/core/contracts/ban-store.js'
 import { get, request } from './api.js'
 import { type RuleDocument, rulePath } from './rules.js'
 
-export interface ActiveBan {
-  readonly key: string
-  readonly until: string
-  readonly retryAfterMs: number
-  /** The number of bans since the escalation started; 0 for a ban that was set by hand. */
-  readonly count: number
-}
+export type { ActiveBan }
 
 export interface BannedKey extends ActiveBan {
   readonly ruleSetId: string

@@ -1,12 +1,9 @@
 /** The buckets of one key. */
+import type { BucketState } from '../../../src/core/reservations/reservation-storage.js'
 import { get } from './api.js'
 import type { PlacedRule } from './bans.js'
-import type { BandDecision } from './statistics.js'
 
-export interface BucketBand extends Omit<BandDecision, 'key'> {
-  /** Open reservations, unless the bucket has none. */
-  readonly reserved?: { readonly reservations: number; readonly permits: number }
-}
+export type BucketBand = Pick<BucketState, 'label' | 'limit' | 'remaining' | 'resetAt' | 'windowMs' | 'reserved'>
 
 export const bucketPath = ({ ruleSetId, rule }: PlacedRule, key: string): string =>
   `/api/buckets?${new URLSearchParams({ ruleSetId, ruleId: rule.id, key })}`

@@ -1,23 +1,10 @@
 /** Candidates: other versions of rule sets, evaluated alongside the current rules without effect. */
+import type { CandidateReport } from '../../../src/telemetry/candidates/report.js'
 import { get, loadPages, request } from './api.js'
 import { plainSet, type RuleDocument, type RuleSetDocument, ruleSetPath, withOriginals } from './rules.js'
 
 export interface CandidateDocument extends RuleSetDocument {
   readonly candidateOf: string
-}
-
-export interface CandidateCounts {
-  readonly rejectedByBoth: number
-  readonly rejectedNowOnly: number
-  readonly rejectedThenOnly: number
-}
-
-export interface CandidateReport extends CandidateCounts {
-  readonly ruleSetId: string
-  readonly sinceAt: number
-  readonly decisions: number
-  readonly rules: readonly (CandidateCounts & { readonly ruleId: string })[]
-  readonly keys: readonly (CandidateCounts & { readonly ruleId: string; readonly key: string })[]
 }
 
 const candidatePath = (ruleSetId: string): string => `${ruleSetPath(ruleSetId)}/candidate`

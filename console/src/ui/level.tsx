@@ -1,15 +1,8 @@
+import type { BucketBand } from '../state/buckets.js'
 import { duration, whole, windowName } from '../text/format.js'
 import { t } from '../text/translate.js'
 
-interface LevelProps {
-  readonly label: string
-  readonly limit: number
-  readonly remaining: number
-  readonly resetAt: number
-  /** 0 for requests in progress, which have no window. */
-  readonly windowMs: number
-  /** Open reservations of the bucket. */
-  readonly reserved?: { readonly reservations: number; readonly permits: number } | undefined
+interface LevelProps extends BucketBand {
   /** Default: the current time. */
   readonly now?: number
 }

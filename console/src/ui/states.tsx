@@ -50,6 +50,10 @@ export interface Loaded<T> {
   readonly reload: () => void
 }
 
+/** Shown while there is no data yet: its state, or why it failed to load. */
+export const LoadState = ({ of: { error, reload } }: { readonly of: Loaded<unknown> }) =>
+  error === undefined ? <Loading /> : <Failure error={error} retry={reload} />
+
 /**
  * Loads data when a dependency changes, and every `everyMs` while the page is visible. The previous data stays while newer data
  * is loading or fails to load.

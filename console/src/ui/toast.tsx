@@ -1,6 +1,7 @@
 import { signal } from '@preact/signals'
 import { t } from '../text/translate.js'
 import { Icon } from './icon.js'
+import { messageOf } from './states.js'
 
 interface Toast {
   readonly id: number
@@ -22,6 +23,8 @@ export function notify(text: string, { isError = false, undo }: { isError?: bool
   toasts.value = [...toasts.value, { id, text, isError, undo }].slice(-4)
   if (!isError) setTimeout(() => remove(id), undo ? 15_000 : 5_000)
 }
+
+export const notifyError = (error: unknown): void => notify(messageOf(error), { isError: true })
 
 export const Toasts = () => (
   <div class="toasts" role="status" aria-live="polite">

@@ -12,8 +12,8 @@ import { t } from '../../text/translate.js'
 import { Dialog } from '../../ui/dialog.js'
 import { Diff } from '../../ui/diff.js'
 import { Icon } from '../../ui/icon.js'
-import { Failure, Loading, messageOf, useLoaded } from '../../ui/states.js'
-import { notify } from '../../ui/toast.js'
+import { LoadState, useLoaded } from '../../ui/states.js'
+import { notify, notifyError } from '../../ui/toast.js'
 import { toYaml } from '../rules/yaml-text.js'
 import { ReportView } from './report-view.js'
 
@@ -38,7 +38,7 @@ export function CandidateView({ set, candidate, onChanged, onEdit }: CandidateVi
     try {
       await work()
     } catch (error) {
-      notify(messageOf(error), { isError: true })
+      notifyError(error)
     }
     onChanged()
   }
@@ -73,8 +73,7 @@ export function CandidateView({ set, candidate, onChanged, onEdit }: CandidateVi
           <Icon name="check" /> {t('promote')}
         </button>
       </div>
-      {report.data === undefined &&
-        (report.error === undefined ? <Loading /> : <Failure error={report.error} retry={report.reload} />)}
+      {report.data === undefined && <LoadState of={report} />}
       {report.data !== undefined && <ReportView report={report.data} rules={[...candidate.rules, ...set.rules]} />}
       <section class="card" aria-labelledby="candidate-change">
         <h2 id="candidate-change">{t('candidateChange')}</h2>

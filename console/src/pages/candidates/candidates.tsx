@@ -5,7 +5,7 @@ import { linkTo, navigate, route } from '../../state/route.js'
 import { loadRuleSets, type RuleSetDocument } from '../../state/rules.js'
 import { t } from '../../text/translate.js'
 import { Icon } from '../../ui/icon.js'
-import { Empty, Failure, Loading, useLoaded } from '../../ui/states.js'
+import { Empty, LoadState, useLoaded } from '../../ui/states.js'
 import { CandidateDialog } from './candidate-dialog.js'
 import { CandidateView } from './candidate-view.js'
 
@@ -21,13 +21,14 @@ async function load(signal: AbortSignal): Promise<Loaded> {
 
 /** `#/candidates`, `#/candidates/<set>`: rule sets that are evaluated alongside those in effect, without effect. */
 export function Candidates() {
-  const { data, error, reload } = useLoaded(load, [])
+  const loaded = useLoaded(load, [])
+  const { data, reload } = loaded
   const seen = reloads.value
   useEffect(() => {
     if (seen > 0) reload()
   }, [seen])
   const [editing, setEditing] = useState<RuleSetDocument>()
-  if (data === undefined) return error === undefined ? <Loading /> : <Failure error={error} retry={reload} />
+  if (data === undefined) return <LoadState of={loaded} />
   const { sets, candidates } = data
   const [, wanted] = route.value.segments
   const running = candidates.flatMap((candidate) => {

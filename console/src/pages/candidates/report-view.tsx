@@ -1,10 +1,11 @@
-import type { CandidateCounts, CandidateReport } from '../../state/candidates.js'
+import type { CandidateCounts, CandidateReport } from '../../../../src/telemetry/candidates/report.js'
 import { linkTo } from '../../state/route.js'
 import type { RuleDocument } from '../../state/rules.js'
 import { ago, percent, whole } from '../../text/format.js'
 import { t } from '../../text/translate.js'
-import { Scroll } from '../../ui/scroll.js'
 import { Empty } from '../../ui/states.js'
+import { Table } from '../../ui/table.js'
+import { Tiles } from '../../ui/tiles.js'
 
 interface ReportViewProps {
   readonly report: CandidateReport
@@ -15,29 +16,27 @@ interface ReportViewProps {
 /** The requests that the candidate would have rejected: in total, by rule and by key. */
 export function ReportView({ report, rules }: ReportViewProps) {
   const { decisions, rejectedByBoth, rejectedNowOnly, rejectedThenOnly, ruleSetId } = report
-  const tiles = [
-    ['accent', 'comparedDecisions', decisions],
-    ['warn', 'rejectedBoth', rejectedByBoth],
-    ['ok', 'rejectedNowOnly', rejectedNowOnly],
-    ['bad', 'rejectedCandidateOnly', rejectedThenOnly],
+  const rejected = [
+    { color: 'warn', name: t('rejectedBoth'), count: rejectedByBoth },
+    { color: 'ok', name: t('rejectedNowOnly'), count: rejectedNowOnly },
+    { color: 'bad', name: t('rejectedCandidateOnly'), count: rejectedThenOnly },
   ] as const
+  const compared = {
+    color: 'accent',
+    name: t('comparedDecisions'),
+    value: whole(decisions),
+    detail: t('startedAt', { time: ago(report.sinceAt, Date.now()) }),
+  } as const
+  const tiles = rejected.map(({ count, ...tile }) => ({
+    ...tile,
+    value: whole(count),
+    detail: t('ofDecisions', { share: percent(count / Math.max(1, decisions)) }),
+  }))
   const nameOf = (id: string): string => rules.find((rule) => rule.id === id)?.name ?? id
   const differing = report.keys.filter((it) => it.rejectedNowOnly + it.rejectedThenOnly > 0)
   return (
     <>
-      <section class="tiles" aria-label={t('result')}>
-        {tiles.map(([color, name, count]) => (
-          <div key={name} class={`tile tile-${color}`}>
-            <span class="tile-name">{t(name)}</span>
-            <span class="tile-value">{whole(count)}</span>
-            <span class="muted small">
-              {name === 'comparedDecisions'
-                ? t('startedAt', { time: ago(report.sinceAt, Date.now()) })
-                : t('ofDecisions', { share: percent(count / Math.max(1, decisions)) })}
-            </span>
-          </div>
-        ))}
-      </section>
+      <Tiles label={t('result')} tiles={[compared, ...tiles]} />
       <div class="columns">
         <section class="card" aria-labelledby="candidate-rules">
           <h2 id="candidate-rules">{t('rejectionsByRule')}</h2>
@@ -86,26 +85,16 @@ interface CountsTableProps {
 }
 
 const CountsTable = ({ first, rows }: CountsTableProps) => (
-  <Scroll>
-    <table>
-      <thead>
-        <tr>
-          <th>{first}</th>
-          <th class="number">{t('bothColumn')}</th>
-          <th class="number">{t('nowOnlyColumn')}</th>
-          <th class="number">{t('candidateOnlyColumn')}</th>
-        </tr>
-      </thead>
-      <tbody>
-        {rows.map(({ id, name, counts }) => (
-          <tr key={id}>
-            <td>{name}</td>
-            <td class="number">{whole(counts.rejectedByBoth)}</td>
-            <td class={counts.rejectedNowOnly > 0 ? 'number ok' : 'number'}>{whole(counts.rejectedNowOnly)}</td>
-            <td class={counts.rejectedThenOnly > 0 ? 'number bad' : 'number'}>{whole(counts.rejectedThenOnly)}</td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
-  </Scroll>
+  <Table
+    head={[[first], [t('bothColumn'), 'number'], [t('nowOnlyColumn'), 'number'], [t('candidateOnlyColumn'), 'number']]}
+  >
+    {rows.map(({ id, name, counts }) => (
+      <tr key={id}>
+        <td>{name}</td>
+        <td class="number">{whole(counts.rejectedByBoth)}</td>
+        <td class={counts.rejectedNowOnly > 0 ? 'number ok' : 'number'}>{whole(counts.rejectedNowOnly)}</td>
+        <td class={counts.rejectedThenOnly > 0 ? 'number bad' : 'number'}>{whole(counts.rejectedThenOnly)}</td>
+      </tr>
+    ))}
+  </Table>
 )

@@ -8,8 +8,8 @@ import { dateAndTime, duration, sinceTime, whole } from '../../text/format.js'
 import { ruleSentence } from '../../text/rule-sentence.js'
 import { t } from '../../text/translate.js'
 import { Level } from '../../ui/level.js'
-import { Failure, Loading, messageOf, useLoaded } from '../../ui/states.js'
-import { notify } from '../../ui/toast.js'
+import { LoadState, useLoaded } from '../../ui/states.js'
+import { notify, notifyError } from '../../ui/toast.js'
 import { BanDialog, OverrideDialog, RefundDialog } from './key-dialogs.js'
 
 interface BucketCardProps extends PlacedRule {
@@ -48,7 +48,7 @@ export function BucketCard({ ruleSetId, rule, name }: BucketCardProps) {
     }
   }
   const attempt = (work: Promise<unknown>): void => {
-    work.catch((error: unknown) => notify(messageOf(error), { isError: true }))
+    work.catch(notifyError)
   }
   const saveOverride = (body: object): Promise<unknown> => request('PUT', overridePath, { body })
   const active = override.data
@@ -84,8 +84,7 @@ export function BucketCard({ ruleSetId, rule, name }: BucketCardProps) {
           {ban.count > 1 && ` ${t('banCount', { count: whole(ban.count) })}`}
         </p>
       )}
-      {bucket.data === undefined &&
-        (bucket.error === undefined ? <Loading /> : <Failure error={bucket.error} retry={bucket.reload} />)}
+      {bucket.data === undefined && <LoadState of={bucket} />}
       <div class="levels">
         {bucket.data?.bands.map((band) => (
           <Level {...band} key={band.label} />

@@ -4,6 +4,7 @@ import type { BandDocument, RuleDocument } from '../../state/rules.js'
 import { spanText } from '../../text/rule-sentence.js'
 import { t } from '../../text/translate.js'
 import { Dialog, DialogForm } from '../../ui/dialog.js'
+import { Field, TextField } from '../../ui/field.js'
 import { BandFields } from '../rules/band-fields.js'
 import { sampleRequest } from './sample-request.js'
 
@@ -30,24 +31,16 @@ export function RefundDialog({ rule, onClose, onSave }: RefundProps) {
       >
         <p class="muted">{t('refundHelp')}</p>
         <div class="field-row">
-          <label class="field">
-            <span>{t('method')}</span>
-            <input required value={method} onInput={(event) => setMethod(event.currentTarget.value)} />
-          </label>
-          <label class="field">
-            <span>{t('path')}</span>
-            <input required value={path} onInput={(event) => setPath(event.currentTarget.value)} />
-          </label>
-          <label class="field">
-            <span>{cost === 'requests' ? t('permitsAsked') : cost}</span>
-            <input
-              type="number"
-              min={1}
-              required
-              value={amount}
-              onInput={(event) => setAmount(event.currentTarget.value)}
-            />
-          </label>
+          <TextField label={t('method')} required value={method} onValue={setMethod} />
+          <TextField label={t('path')} required value={path} onValue={setPath} />
+          <TextField
+            label={cost === 'requests' ? t('permitsAsked') : cost}
+            type="number"
+            min={1}
+            required
+            value={amount}
+            onValue={setAmount}
+          />
         </div>
       </DialogForm>
     </Dialog>
@@ -88,23 +81,16 @@ export function OverrideDialog({ name, rule, existing, onClose, onSave }: Overri
         }
         onClose={onClose}
       >
-        <label class="field">
-          <span>{t('action')}</span>
+        <Field label={t('action')}>
           <select value={action} onChange={(event) => setAction(event.currentTarget.value)}>
             <option value="LIMIT">{t('actionLimit')}</option>
             <option value="ALLOW">{t('actionAllow')}</option>
             <option value="DENY">{t('actionDeny')}</option>
           </select>
-        </label>
+        </Field>
         {action === 'LIMIT' && <BandFields bands={bands} issues={[]} onChange={setBands} />}
-        <label class="field">
-          <span>{t('expires')}</span>
-          <input type="datetime-local" value={expires} onInput={(event) => setExpires(event.currentTarget.value)} />
-        </label>
-        <label class="field">
-          <span>{t('note')}</span>
-          <input value={note} onInput={(event) => setNote(event.currentTarget.value)} />
-        </label>
+        <TextField label={t('expires')} type="datetime-local" value={expires} onValue={setExpires} />
+        <TextField label={t('note')} value={note} onValue={setNote} />
       </DialogForm>
     </Dialog>
   )
@@ -125,15 +111,13 @@ export function BanDialog({ name, rule: { ban = {} }, onClose, onSave }: BanProp
     <Dialog title={t('banFor', { key: name })} onClose={onClose}>
       <DialogForm text={t('ban')} onSave={() => onSave({ for: length })} onClose={onClose}>
         <p class="muted">{t('banHelp', { max: spanText(max) })}</p>
-        <label class="field">
-          <span>{t('banLength')}</span>
-          <input
-            required
-            value={length}
-            placeholder="15m"
-            onInput={(event) => setLength(event.currentTarget.value.trim())}
-          />
-        </label>
+        <TextField
+          label={t('banLength')}
+          required
+          value={length}
+          placeholder="15m"
+          onValue={(value) => setLength(value.trim())}
+        />
       </DialogForm>
     </Dialog>
   )

@@ -8,8 +8,8 @@ import type { KeyCount } from '../../state/statistics.js'
 import { ago, short } from '../../text/format.js'
 import { t } from '../../text/translate.js'
 import { Icon } from '../../ui/icon.js'
-import { Scroll } from '../../ui/scroll.js'
-import { Empty, Failure, Loading, useLoaded } from '../../ui/states.js'
+import { Empty, Loading, LoadState, useLoaded } from '../../ui/states.js'
+import { Table } from '../../ui/table.js'
 import { BannedKeys } from './banned-keys.js'
 import { BucketCard } from './bucket-card.js'
 
@@ -72,8 +72,7 @@ export function Keys() {
           <BannedKeys sets={sets.data ?? []} />
           <section class="card" aria-labelledby="known">
             <h2 id="known">{t('knownKeys')}</h2>
-            {list.data === undefined &&
-              (list.error === undefined ? <Loading /> : <Failure error={list.error} retry={list.reload} />)}
+            {list.data === undefined && <LoadState of={list} />}
             {list.data !== undefined && keys.length === 0 && <Empty title={t('noKeys')}>{t('noKeysHelp')}</Empty>}
             {keys.length > 0 && <KeyTable keys={keys} />}
           </section>
@@ -84,39 +83,34 @@ export function Keys() {
 }
 
 const KeyTable = ({ keys }: { readonly keys: readonly KeyCount[] }) => (
-  <Scroll>
-    <table>
-      <thead>
-        <tr>
-          <th>{t('key')}</th>
-          <th class="wide-only">{t('rule')}</th>
-          <th class="number">{t('requestsRead')}</th>
-          <th class="number">{t('rejected')}</th>
-          <th class="number wide-only">{t('lastSeen')}</th>
-        </tr>
-      </thead>
-      <tbody>
-        {keys.map(({ key, ruleSetId, ruleId, requests, denied, lastAt }) => (
-          <tr key={`${ruleSetId}/${ruleId}/${key}`}>
-            <td>
-              <button type="button" class="link" onClick={() => navigate(['keys'], { key })}>
-                <code>{key}</code>
-              </button>
-              <span class="muted small narrow-only">
-                {ruleSetId} / {ruleId}
-              </span>
-            </td>
-            <td class="muted wide-only">
-              {ruleSetId} / {ruleId}
-            </td>
-            <td class="number">{short(requests)}</td>
-            <td class={denied > 0 ? 'number bad' : 'number'}>{short(denied)}</td>
-            <td class="number muted wide-only">{ago(lastAt, Date.now())}</td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
-  </Scroll>
+  <Table
+    head={[
+      [t('key')],
+      [t('rule'), 'wide-only'],
+      [t('requestsRead'), 'number'],
+      [t('rejected'), 'number'],
+      [t('lastSeen'), 'number wide-only'],
+    ]}
+  >
+    {keys.map(({ key, ruleSetId, ruleId, requests, denied, lastAt }) => (
+      <tr key={`${ruleSetId}/${ruleId}/${key}`}>
+        <td>
+          <button type="button" class="link" onClick={() => navigate(['keys'], { key })}>
+            <code>{key}</code>
+          </button>
+          <span class="muted small narrow-only">
+            {ruleSetId} / {ruleId}
+          </span>
+        </td>
+        <td class="muted wide-only">
+          {ruleSetId} / {ruleId}
+        </td>
+        <td class="number">{short(requests)}</td>
+        <td class={denied > 0 ? 'number bad' : 'number'}>{short(denied)}</td>
+        <td class="number muted wide-only">{ago(lastAt, Date.now())}</td>
+      </tr>
+    ))}
+  </Table>
 )
 
 interface KeyBucketsProps {

@@ -4,7 +4,7 @@ import { hasRoute } from '../../state/features.js'
 import { duration, sinceTime } from '../../text/format.js'
 import { t } from '../../text/translate.js'
 import { Chart } from '../../ui/chart.js'
-import { Empty, Failure, Loading, useLoaded } from '../../ui/states.js'
+import { Empty, LoadState, useLoaded } from '../../ui/states.js'
 import { type Points, type Series, useSeries } from './series.js'
 
 /** Decisions and latency over time. The server keeps the data, so that it survives a reload of the page. */
@@ -77,7 +77,8 @@ function sinceFirst(points: Points): Points {
 }
 
 function Charts({ query, everyMs }: { readonly query: string; readonly everyMs: number }) {
-  const { data, error, reload } = useSeries(query, everyMs)
+  const series = useSeries(query, everyMs)
+  const { data } = series
   const view = useMemo(() => {
     if (data === undefined) return undefined
     const { stepMs } = data
@@ -93,8 +94,7 @@ function Charts({ query, everyMs }: { readonly query: string; readonly everyMs: 
       marks: data.outages.map(({ fromAt, toAt }) => ({ from: fromAt / 1_000, until: (toAt ?? Date.now()) / 1_000 })),
     }
   }, [data])
-  if (data === undefined || view === undefined)
-    return error === undefined ? <Loading /> : <Failure error={error} retry={reload} />
+  if (data === undefined || view === undefined) return <LoadState of={series} />
   if (view.times.length < 2) return <Empty title={t('collecting')} />
   return (
     <>

@@ -5,8 +5,9 @@ import { linkTo } from '../../state/route.js'
 import type { Health, KeyCount, Summary } from '../../state/statistics.js'
 import { percent, short, whole } from '../../text/format.js'
 import { t } from '../../text/translate.js'
-import { Scroll } from '../../ui/scroll.js'
-import { Empty, Failure, Loading, useLoaded } from '../../ui/states.js'
+import { Empty, LoadState, useLoaded } from '../../ui/states.js'
+import { Table } from '../../ui/table.js'
+import { Tiles } from '../../ui/tiles.js'
 import { HealthCards } from './health-cards.js'
 import { History } from './history.js'
 import { RecentRejections } from './recent-rejections.js'
@@ -14,8 +15,7 @@ import { RecentRejections } from './recent-rejections.js'
 export function Overview() {
   const summary = useLoaded((signal) => get<Summary>('/api/stats', signal), [], 2_000)
   const health = useLoaded(loadHealth, [healthChanges.value], 2_000)
-  if (summary.data === undefined)
-    return summary.error === undefined ? <Loading /> : <Failure error={summary.error} retry={summary.reload} />
+  if (summary.data === undefined) return <LoadState of={summary} />
   return (
     <>
       <div class="page-head">
@@ -61,36 +61,31 @@ function Rates({ summary: { seconds, totals } }: { readonly summary: Summary }) 
     ['shadow', 'shadowRejected', rates.shadow, totals.shadowDenied],
   ] as const
   return (
-    <section class="tiles" aria-label={t('rates')}>
-      {tiles.map(([color, name, rate, total]) => (
-        <div key={name} class={`tile tile-${color}`}>
-          <span class="tile-name">{t(name)}</span>
-          <span class="tile-value">
-            {short(rate)}
-            <small>/s</small>
-          </span>
-          <span class="muted small">
-            {t('inTotal', { count: whole(total) })}
-            {all > 0 && name === 'rejected' && ` · ${percent(total / all)}`}
-          </span>
-        </div>
-      ))}
-    </section>
+    <Tiles
+      label={t('rates')}
+      tiles={tiles.map(([color, name, rate, total]) => ({
+        color,
+        name: t(name),
+        value: [short(rate), <small key="unit">/s</small>],
+        detail: `${t('inTotal', { count: whole(total) })}${all > 0 && name === 'rejected' ? ` · ${percent(total / all)}` : ''}`,
+      }))}
+    />
   )
 }
 
 function TopKeys() {
-  const { data, error, reload } = useLoaded(
+  const loaded = useLoaded(
     (signal) => get<{ keys: readonly KeyCount[] }>('/api/stats/top?by=denied&limit=8', signal),
     [],
     2_000,
   )
+  const { data } = loaded
   const keys = data?.keys.filter(({ denied }) => denied > 0) ?? []
   const most = Math.max(1, ...keys.map(({ denied }) => denied))
   return (
     <section class="card" aria-labelledby="top-keys">
       <h2 id="top-keys">{t('topKeys')}</h2>
-      {data === undefined && (error === undefined ? <Loading /> : <Failure error={error} retry={reload} />)}
+      {data === undefined && <LoadState of={loaded} />}
       {data !== undefined && keys.length === 0 && <Empty title={t('noRejectedKeys')}>{t('noRejectedKeysHelp')}</Empty>}
       <ul class="bars">
         {keys.map(({ ruleSetId, ruleId, key, denied, requests }) => (
@@ -122,39 +117,35 @@ function RuleCounts({ summary: { rules } }: { readonly summary: Summary }) {
       {shown.length === 0 ? (
         <Empty title={t('noDecisions')}>{t('noDecisionsHelp')}</Empty>
       ) : (
-        <Scroll>
-          <table class="counts">
-            <thead>
-              <tr>
-                <th>{t('rule')}</th>
-                <th class="wide-only">{t('ruleSet')}</th>
-                <th class="number">{t('allowed')}</th>
-                <th class="number">{t('rejected')}</th>
-                <th class="number">{t('delayed')}</th>
-                <th class="number">{t('shadowRejected')}</th>
-                <th class="share-column wide-only">{t('share')}</th>
-              </tr>
-            </thead>
-            <tbody>
-              {shown.map(({ ruleSetId, ruleId, allowed, denied, delayed, shadowDenied }) => (
-                <tr key={`${ruleSetId}/${ruleId}`}>
-                  <td>
-                    <a href={linkTo(['rules', ruleSetId ?? '', ruleId ?? ''])}>{ruleId}</a>
-                    <span class="muted small narrow-only">{ruleSetId}</span>
-                  </td>
-                  <td class="muted wide-only">{ruleSetId}</td>
-                  <td class="number">{count(allowed)}</td>
-                  <td class={denied > 0 ? 'number bad' : 'number'}>{count(denied)}</td>
-                  <td class="number">{count(delayed)}</td>
-                  <td class="number">{count(shadowDenied)}</td>
-                  <td class="wide-only">
-                    <Share allowed={allowed} delayed={delayed} denied={denied} />
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </Scroll>
+        <Table
+          class="counts"
+          head={[
+            [t('rule')],
+            [t('ruleSet'), 'wide-only'],
+            [t('allowed'), 'number'],
+            [t('rejected'), 'number'],
+            [t('delayed'), 'number'],
+            [t('shadowRejected'), 'number'],
+            [t('share'), 'share-column wide-only'],
+          ]}
+        >
+          {shown.map(({ ruleSetId, ruleId, allowed, denied, delayed, shadowDenied }) => (
+            <tr key={`${ruleSetId}/${ruleId}`}>
+              <td>
+                <a href={linkTo(['rules', ruleSetId ?? '', ruleId ?? ''])}>{ruleId}</a>
+                <span class="muted small narrow-only">{ruleSetId}</span>
+              </td>
+              <td class="muted wide-only">{ruleSetId}</td>
+              <td class="number">{count(allowed)}</td>
+              <td class={denied > 0 ? 'number bad' : 'number'}>{count(denied)}</td>
+              <td class="number">{count(delayed)}</td>
+              <td class="number">{count(shadowDenied)}</td>
+              <td class="wide-only">
+                <Share allowed={allowed} delayed={delayed} denied={denied} />
+              </td>
+            </tr>
+          ))}
+        </Table>
       )}
     </section>
   )

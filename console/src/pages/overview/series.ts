@@ -1,32 +1,10 @@
 /** Decisions over time. After the first load only new points are requested, because the page asks every second. */
 import { useRef } from 'preact/hooks'
+import type { SeriesPoints as Points, SeriesReport as Series } from '../../../../src/telemetry/series/report.js'
 import { get } from '../../state/api.js'
 import { type Loaded, useLoaded } from '../../ui/states.js'
 
-export interface Points {
-  readonly at: readonly number[]
-  readonly allowed: readonly number[]
-  readonly delayed: readonly number[]
-  readonly denied: readonly number[]
-  readonly shadowDenied: readonly number[]
-  readonly degraded: readonly number[]
-  readonly p50Ms: readonly (number | null)[]
-  readonly p99Ms: readonly (number | null)[]
-}
-
-interface Outage {
-  readonly kind: string
-  readonly fromAt: number
-  readonly toAt: number | null
-  readonly error: string
-}
-
-export interface Series {
-  readonly stepMs: number
-  readonly points: Points
-  readonly outages: readonly Outage[]
-  readonly series: readonly { readonly ruleSetId: string; readonly ruleId: string | null }[]
-}
+export type { Points, Series }
 
 /** The latest points are requested again, because a worker may have reported its share late. */
 const repeated = 3

@@ -1,8 +1,8 @@
 import type { Issue } from '../../state/api.js'
 import type { BandDocument } from '../../state/rules.js'
 import { t } from '../../text/translate.js'
+import { TextField } from '../../ui/field.js'
 import { Icon } from '../../ui/icon.js'
-import { Field } from './rule-form.js'
 
 interface BandFieldsProps {
   readonly bands: readonly BandDocument[]
@@ -33,36 +33,34 @@ export function BandFields({ bands, issues, onChange }: BandFieldsProps) {
       <legend>{t('limits')}</legend>
       {bands.map((band, i) => (
         <div class="band-row" key={i}>
-          <Field label={t('label')} issue={issueOf(i, 'label')}>
-            <input
-              value={band.label ?? ''}
-              placeholder={t('derived')}
-              onInput={({ currentTarget: { value } }) => {
-                const { label: _, ...rest } = band
-                replace(i, value === '' ? rest : { ...band, label: value })
-              }}
-            />
-          </Field>
-          <Field label={t('capacity')} issue={issueOf(i, 'capacity')}>
-            <input
-              type="number"
-              min={0}
-              value={band.capacity ?? ''}
-              aria-invalid={issueOf(i, 'capacity') !== undefined}
-              onInput={({ currentTarget: { value } }) => {
-                const { capacity: _, ...rest } = band
-                replace(i, value === '' ? rest : { ...band, capacity: Number(value) })
-              }}
-            />
-          </Field>
-          <Field label={t('window')} issue={issueOf(i, 'window', 'windowMs', 'windowSeconds', 'refillSeconds')}>
-            <input
-              value={windowText(band)}
-              placeholder={band.calendar ?? '1m'}
-              aria-invalid={issueOf(i, 'window') !== undefined}
-              onInput={({ currentTarget: { value } }) => replace(i, withWindow(band, value))}
-            />
-          </Field>
+          <TextField
+            label={t('label')}
+            issue={issueOf(i, 'label')}
+            value={band.label ?? ''}
+            placeholder={t('derived')}
+            onValue={(value) => {
+              const { label: _, ...rest } = band
+              replace(i, value === '' ? rest : { ...band, label: value })
+            }}
+          />
+          <TextField
+            label={t('capacity')}
+            issue={issueOf(i, 'capacity')}
+            type="number"
+            min={0}
+            value={band.capacity ?? ''}
+            onValue={(value) => {
+              const { capacity: _, ...rest } = band
+              replace(i, value === '' ? rest : { ...band, capacity: Number(value) })
+            }}
+          />
+          <TextField
+            label={t('window')}
+            issue={issueOf(i, 'window', 'windowMs', 'windowSeconds', 'refillSeconds')}
+            value={windowText(band)}
+            placeholder={band.calendar ?? '1m'}
+            onValue={(value) => replace(i, withWindow(band, value))}
+          />
           <button
             type="button"
             class="button quiet square"

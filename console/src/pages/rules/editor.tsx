@@ -15,8 +15,8 @@ import {
 import { ruleSentence } from '../../text/rule-sentence.js'
 import { t } from '../../text/translate.js'
 import { Icon } from '../../ui/icon.js'
-import { Empty, messageOf } from '../../ui/states.js'
-import { notify } from '../../ui/toast.js'
+import { Empty } from '../../ui/states.js'
+import { notify, notifyError } from '../../ui/toast.js'
 import { HistoryDialog } from './history-dialog.js'
 import { RuleForm } from './rule-form.js'
 import { ConflictDialog, SaveDialog } from './save-dialogs.js'
@@ -97,7 +97,7 @@ export function RuleEditor({ ruleSetId, rule, wantedId, isNew, onSaved }: Editor
         undo: () =>
           patchRule(ruleSetId, saved, mergePatchOf(withoutVersion(saved), withoutVersion(previous)))
             .then(onSaved)
-            .catch((error: unknown) => notify(messageOf(error), { isError: true })),
+            .catch(notifyError),
       }),
     })
   }
@@ -112,7 +112,7 @@ export function RuleEditor({ ruleSetId, rule, wantedId, isNew, onSaved }: Editor
         base === undefined ||
         isNew
       ) {
-        notify(messageOf(error), { isError: true })
+        notifyError(error)
         return
       }
       setTheirs((await currentRule(ruleSetId, base.id).catch(() => undefined)) ?? 'deleted')
@@ -124,7 +124,7 @@ export function RuleEditor({ ruleSetId, rule, wantedId, isNew, onSaved }: Editor
       notify(t('candidateStarted', { set: ruleSetId }))
       navigate(['candidates', ruleSetId])
     } catch (error) {
-      notify(messageOf(error), { isError: true })
+      notifyError(error)
     }
   }
   const overwrite = async (): Promise<void> => {
@@ -132,7 +132,7 @@ export function RuleEditor({ ruleSetId, rule, wantedId, isNew, onSaved }: Editor
       await putRule(ruleSetId, draft)
       finish(draft, undefined)
     } catch (error) {
-      notify(messageOf(error), { isError: true })
+      notifyError(error)
     }
   }
 

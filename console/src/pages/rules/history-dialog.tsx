@@ -14,8 +14,8 @@ import { dateAndTime } from '../../text/format.js'
 import { t } from '../../text/translate.js'
 import { Dialog } from '../../ui/dialog.js'
 import { Diff } from '../../ui/diff.js'
-import { Empty, Failure, Loading, messageOf, useLoaded } from '../../ui/states.js'
-import { notify } from '../../ui/toast.js'
+import { Empty, LoadState, useLoaded } from '../../ui/states.js'
+import { notify, notifyError } from '../../ui/toast.js'
 import { toYaml } from './yaml-text.js'
 
 interface HistoryProps {
@@ -57,10 +57,11 @@ const actions = {
 
 export function HistoryDialog({ ruleSetId, ruleId, onClose, onRestored, onPick }: HistoryProps) {
   const [opened, setOpened] = useState<number>()
-  const { data, error, reload } = useLoaded(
+  const loaded = useLoaded(
     (signal) => get<{ changes: readonly Change[] }>(`${ruleSetPath(ruleSetId)}/history?limit=200`, signal),
     [ruleSetId],
   )
+  const { data } = loaded
   const changes = useMemo(
     () => data?.changes.flatMap((change) => (ruleId === undefined ? change : (changeOfRule(change, ruleId) ?? []))),
     [data],
@@ -77,12 +78,12 @@ export function HistoryDialog({ ruleSetId, ruleId, onClose, onRestored, onPick }
       onRestored()
       onClose()
     } catch (failure) {
-      notify(messageOf(failure), { isError: true })
+      notifyError(failure)
     }
   }
   return (
     <Dialog title={t('historyOf', { name: ruleId ?? ruleSetId })} onClose={onClose} isWide>
-      {changes === undefined && (error === undefined ? <Loading /> : <Failure error={error} retry={reload} />)}
+      {changes === undefined && <LoadState of={loaded} />}
       {changes?.length === 0 && <Empty title={t('noHistory')}>{t('noHistoryHelp')}</Empty>}
       <ol class="history">
         {changes?.map((change, i) => (

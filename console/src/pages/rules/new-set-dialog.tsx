@@ -3,6 +3,7 @@ import { request } from '../../state/api.js'
 import { ruleSetPath } from '../../state/rules.js'
 import { t } from '../../text/translate.js'
 import { Dialog, DialogForm } from '../../ui/dialog.js'
+import { TextField } from '../../ui/field.js'
 import { notify } from '../../ui/toast.js'
 
 export function NewSetDialog({ onClose, onDone }: { readonly onClose: () => void; readonly onDone: () => void }) {
@@ -17,14 +18,8 @@ export function NewSetDialog({ onClose, onDone }: { readonly onClose: () => void
   return (
     <Dialog title={t('newSet')} onClose={onClose}>
       <DialogForm text={t('create')} isReady={id !== ''} onSave={save} onClose={onClose}>
-        <label class="field">
-          <span>ID</span>
-          <input required value={id} onInput={(event) => setId(event.currentTarget.value)} />
-        </label>
-        <label class="field">
-          <span>{t('description')}</span>
-          <input value={description} onInput={(event) => setDescription(event.currentTarget.value)} />
-        </label>
+        <TextField label="ID" required value={id} onValue={setId} />
+        <TextField label={t('description')} value={description} onValue={setDescription} />
       </DialogForm>
     </Dialog>
   )

@@ -1,8 +1,8 @@
-import type { ComponentChildren } from 'preact'
 import { algorithmNames, limitScopes } from '../../../../src/core/rule.js'
 import type { Issue } from '../../state/api.js'
 import type { RuleDocument } from '../../state/rules.js'
 import { t } from '../../text/translate.js'
+import { Field, TextField } from '../../ui/field.js'
 import { BandFields } from './band-fields.js'
 
 interface FormProps {
@@ -22,27 +22,25 @@ export function RuleForm({ draft, issues, isNew, isLocked, onChange }: FormProps
   }
   const issueOf = (name: string): string | undefined => issues.find(({ path }) => path === name)?.message
   const text = (name: string, label: string, placeholder = '') => (
-    <Field label={label} issue={issueOf(name)}>
-      <input
-        value={String(draft[name] ?? '')}
-        placeholder={placeholder}
-        aria-invalid={issueOf(name) !== undefined}
-        onInput={(event) => set(name, event.currentTarget.value)}
-      />
-    </Field>
+    <TextField
+      label={label}
+      issue={issueOf(name)}
+      value={String(draft[name] ?? '')}
+      placeholder={placeholder}
+      onValue={(value) => set(name, value)}
+    />
   )
   const number = (name: string, label: string, placeholder: string, max?: number) => (
-    <Field label={label} issue={issueOf(name)}>
-      <input
-        type="number"
-        min={0}
-        {...(max !== undefined && { max })}
-        value={typeof draft[name] === 'number' ? (draft[name] as number) : ''}
-        placeholder={placeholder}
-        aria-invalid={issueOf(name) !== undefined}
-        onInput={(event) => set(name, event.currentTarget.value === '' ? undefined : Number(event.currentTarget.value))}
-      />
-    </Field>
+    <TextField
+      label={label}
+      issue={issueOf(name)}
+      type="number"
+      min={0}
+      {...(max !== undefined && { max })}
+      value={typeof draft[name] === 'number' ? (draft[name] as number) : ''}
+      placeholder={placeholder}
+      onValue={(value) => set(name, value === '' ? undefined : Number(value))}
+    />
   )
   const select = (name: string, label: string, fallback: string, values: readonly string[]) => {
     const value = String(draft[name] ?? fallback)
@@ -122,21 +120,6 @@ export function RuleForm({ draft, issues, isNew, isLocked, onChange }: FormProps
     </fieldset>
   )
 }
-
-interface FieldProps {
-  readonly label: string
-  readonly issue?: string | undefined
-  readonly children: ComponentChildren
-}
-
-export const Field = ({ label, issue, children }: FieldProps) => (
-  // biome-ignore lint/a11y/noLabelWithoutControl: the control is the child
-  <label class="field">
-    <span>{label}</span>
-    {children}
-    {issue !== undefined && <small class="bad">{issue}</small>}
-  </label>
-)
 
 interface CheckProps {
   readonly label: string

@@ -6,8 +6,7 @@ import { short } from '../../text/format.js'
 import { ruleSentence } from '../../text/rule-sentence.js'
 import { t } from '../../text/translate.js'
 import { Icon } from '../../ui/icon.js'
-import { messageOf } from '../../ui/states.js'
-import { notify } from '../../ui/toast.js'
+import { notify, notifyError } from '../../ui/toast.js'
 
 interface RuleRowProps {
   readonly ruleSetId: string
@@ -25,7 +24,7 @@ export function RuleRow({ ruleSetId, rule, counts, onChanged }: RuleRowProps) {
     try {
       await work()
     } catch (error) {
-      notify(messageOf(error), { isError: true })
+      notifyError(error)
     }
     setBusy(false)
     onChanged()

@@ -1,44 +1,15 @@
 import { useState } from 'preact/hooks'
+import type { Explanation } from '../../../../src/core/explain/explanation.js'
 import { request } from '../../state/api.js'
 import { linkTo } from '../../state/route.js'
 import { loadRuleSets } from '../../state/rules.js'
-import type { Decision } from '../../state/statistics.js'
 import { duration, whole } from '../../text/format.js'
 import { reasonText } from '../../text/sentences.js'
 import { t } from '../../text/translate.js'
+import { Field, TextField } from '../../ui/field.js'
 import { Icon } from '../../ui/icon.js'
 import { Level } from '../../ui/level.js'
 import { Failure, messageOf, useLoaded } from '../../ui/states.js'
-
-interface ExplainedBand {
-  readonly label: string
-  readonly limit: number
-  readonly remaining: number
-  readonly resetAt: number
-  readonly windowMs: number
-  readonly allowed: boolean | null
-  readonly retryAfterMs: number | null
-}
-
-interface Explanation {
-  readonly ruleSetId: string | null
-  readonly paths: readonly string[]
-  readonly omitted: number
-  readonly decision: Decision
-  readonly rules: readonly {
-    readonly ruleId: string
-    readonly name: string | null
-    readonly mode: string
-    readonly status: string
-    readonly failed: { readonly field: string; readonly expected: readonly string[]; readonly received: unknown } | null
-    readonly buckets: readonly {
-      readonly key: string
-      readonly shadow: boolean
-      readonly override: string | null
-      readonly bands: readonly ExplainedBand[]
-    }[]
-  }[]
-}
 
 const empty = {
   method: 'GET',
@@ -99,18 +70,15 @@ export function TryIt() {
     }
   }
   const input = (name: keyof Fields, label: string, props: object = {}) => (
-    <label class="field">
-      <span>{label}</span>
-      <input
-        value={fields[name]}
-        onInput={(event) => setFields({ ...fields, [name]: event.currentTarget.value })}
-        {...props}
-      />
-    </label>
+    <TextField
+      label={label}
+      value={fields[name]}
+      onValue={(value) => setFields({ ...fields, [name]: value })}
+      {...props}
+    />
   )
   const area = (name: 'headers' | 'attributes' | 'costs', label: string, placeholder: string) => (
-    <label class="field">
-      <span>{label}</span>
+    <Field label={label}>
       <textarea
         class="mono"
         rows={2}
@@ -118,7 +86,7 @@ export function TryIt() {
         placeholder={placeholder}
         onInput={(event) => setFields({ ...fields, [name]: event.currentTarget.value })}
       />
-    </label>
+    </Field>
   )
   if (sets.error !== undefined && sets.data === undefined) return <Failure error={sets.error} retry={sets.reload} />
   return (
@@ -129,8 +97,7 @@ export function TryIt() {
       </div>
       <div class="columns try">
         <form class="card" onSubmit={submit}>
-          <label class="field">
-            <span>{t('ruleSet')}</span>
+          <Field label={t('ruleSet')}>
             <select value={setId} onChange={(event) => setSetId(event.currentTarget.value)}>
               <option value="">{t('defaultSet')}</option>
               {sets.data?.map(({ id }) => (
@@ -139,7 +106,7 @@ export function TryIt() {
                 </option>
               ))}
             </select>
-          </label>
+          </Field>
           <div class="field-row">
             {input('method', t('method'), { list: 'methods', required: true })}
             {input('path', t('path'), { required: true })}

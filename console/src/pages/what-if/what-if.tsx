@@ -6,8 +6,8 @@ import { loadRuleSets, plainSet, type RuleSetDocument, setWithOriginals } from '
 import { percent, whole } from '../../text/format.js'
 import { t } from '../../text/translate.js'
 import { Icon } from '../../ui/icon.js'
-import { Empty, Failure, Loading, messageOf, useLoaded } from '../../ui/states.js'
-import { notify } from '../../ui/toast.js'
+import { Empty, LoadState, useLoaded } from '../../ui/states.js'
+import { notify, notifyError } from '../../ui/toast.js'
 import { SetText, useSetDraft } from '../rules/set-text.js'
 import { toYaml } from '../rules/yaml-text.js'
 import { ComparisonView } from './comparison.js'
@@ -15,8 +15,9 @@ import type { Comparison, WhatIfReply, WhatIfRequest } from './protocol.js'
 
 /** Compares the current rules with changed ones over an access log. The log stays in the browser. */
 export function WhatIf() {
-  const { data: sets, error, reload } = useLoaded(loadRuleSets, [])
-  if (sets === undefined) return error === undefined ? <Loading /> : <Failure error={error} retry={reload} />
+  const loaded = useLoaded(loadRuleSets, [])
+  const { data: sets } = loaded
+  if (sets === undefined) return <LoadState of={loaded} />
   if (sets.length === 0) return <Empty title={t('noSets')}>{t('noSetsHelp')}</Empty>
   return <Comparer sets={sets} />
 }
@@ -68,7 +69,7 @@ function Comparer({ sets }: { readonly sets: readonly RuleSetDocument[] }) {
       notify(t('candidateStarted', { set: setId }))
       navigate(['candidates', setId])
     } catch (error) {
-      notify(messageOf(error), { isError: true })
+      notifyError(error)
     }
   }
   const chosen = (next: File | undefined): void => {
