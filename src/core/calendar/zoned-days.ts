@@ -24,7 +24,6 @@ export function zonedDays(timeZone: string): ZonedDays {
     timeZone,
     calendar: 'gregory',
     hourCycle: 'h23',
-    era: 'short',
     year: 'numeric',
     month: 'numeric',
     day: 'numeric',

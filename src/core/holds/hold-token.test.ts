@@ -26,4 +26,9 @@ describe('a hold id', () => {
     for (const text of ['', 's', 's0123456789abcdef.', 's0123456789abcdef.W10', 'x0123456789abcdef.e30', 7, null])
       expect(() => decodeHold(text)).toThrow('holdId must be the holdId of a decision')
   })
+
+  it('is rejected if its maximum hold is longer than that of any rule', () => {
+    for (const maxHoldMs of [0, -1, 1e300])
+      expect(() => decodeHold(encodeHold({ ...token, maxHoldMs }))).toThrow('received another string')
+  })
 })

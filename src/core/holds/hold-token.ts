@@ -1,4 +1,6 @@
+import { ticksPerMs } from '../clock.js'
 import { FluxGateError } from '../errors.js'
+import { maxWindowTicks } from '../rule.js'
 import type { HoldId } from './hold-storage.js'
 
 /**
@@ -14,6 +16,8 @@ export interface HoldToken {
   readonly maxHoldMs: number
   readonly buckets: readonly { readonly ruleId: string; readonly key: string }[]
 }
+
+const longestHoldMs = maxWindowTicks / ticksPerMs
 
 const form = /^([ls])([0-9a-f]{8})([0-9a-f]{8})\.([\w-]+)$/
 
@@ -60,13 +64,10 @@ function parseNames(place: string): Pick<HoldToken, 'ruleSetId' | 'maxHoldMs' | 
   }
   if (!Array.isArray(values) || values.length < 4 || values.length % 2 === 1) return undefined
   const [ruleSetId, maxHoldMs, ...names] = values as unknown[]
-  const isSound = (ruleSetId === null || typeof ruleSetId === 'string') && typeof maxHoldMs === 'number'
-  if (!isSound || !names.every((name) => typeof name === 'string' && name !== '')) return undefined
-  return {
-    ruleSetId: ruleSetId as string | null,
-    maxHoldMs: maxHoldMs as number,
-    buckets: bucketsOf(names as string[]),
-  }
+  if (ruleSetId !== null && typeof ruleSetId !== 'string') return undefined
+  if (typeof maxHoldMs !== 'number' || !(maxHoldMs > 0 && maxHoldMs <= longestHoldMs)) return undefined
+  if (!names.every((name) => typeof name === 'string' && name !== '')) return undefined
+  return { ruleSetId, maxHoldMs, buckets: bucketsOf(names as string[]) }
 }
 
 /** Each bucket once: clients can send any text, and a long one could name a large bucket thousands of times. */
