@@ -91,3 +91,28 @@ export const isStoreFailure = (error: unknown): boolean =>
 /** True if the call was never sent, so that the store cannot have executed it. */
 export const isUnsent = (error: unknown): boolean =>
   error instanceof FluxGateError && error.code === 'FLUXGATE_STORE_UNREACHABLE'
+
+const maxFoundLength = 60
+
+/** Describes a value in an error message. The text is one line, bounded, and free of terminal control characters. */
+export function describeValue(value: unknown): string {
+  if (typeof value === 'string') return quoted(value)
+  if (value === undefined) return 'nothing'
+  if (value === null || typeof value === 'boolean' || typeof value === 'number') return String(value)
+  if (Array.isArray(value))
+    return value.length === 0 ? 'an empty list' : `a list of ${value.length} ${value.length === 1 ? 'item' : 'items'}`
+  return typeof value === 'object' ? 'an object' : `a ${typeof value}`
+}
+
+export function quoted(text: string): string {
+  const shown = text.length > maxFoundLength ? `${text.slice(0, maxFoundLength)}…` : text
+  return printable(JSON.stringify(shown))
+}
+
+/** Escapes invisible characters: control characters, line separators and marks that change the text direction. */
+export function printable(text: string): string {
+  return text.replace(
+    /[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/gu,
+    (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  )
+}

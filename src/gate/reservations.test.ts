@@ -234,7 +234,7 @@ describe('invalid calls', () => {
     [{ ttlMs: Number.NaN }, 'received NaN'],
     [{ ttlMs: 2_678_400_001 }, 'to 2678400000'],
     [{ ttlMs: '1000' }, 'received "1000"'],
-    [{}, 'received undefined'],
+    [{}, 'received nothing'],
     [{ ttlMs, id: '' }, 'id must be a string of 1 to 256 characters'],
     [{ ttlMs, id: 'x'.repeat(257) }, 'another string of 257 characters'],
     [{ ttlMs, id: 'a\nb' }, 'without control characters'],

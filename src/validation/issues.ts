@@ -1,8 +1,9 @@
-import { FluxGateError, type ValidationIssue } from '../core/errors.js'
+import { FluxGateError, quoted, type ValidationIssue } from '../core/errors.js'
+
+export { describeValue, printable, quoted } from '../core/errors.js'
 
 const maxKept = 1_000
 const maxShown = 20
-const maxFoundLength = 60
 const maxPath = 500
 
 /** Collects the validation issues of a document. `count` includes every issue; `kept` holds the first 1000. */
@@ -54,29 +55,6 @@ export function describeIssue({ path, message, line, column = 1 }: ValidationIss
 
 /** A position as messages show it, from 1. */
 export const positionText = (line: number, column: number): string => `line ${line}, column ${column}`
-
-/** Describes a value in an error message. The text is one line, bounded, and free of terminal control characters. */
-export function describeValue(value: unknown): string {
-  if (typeof value === 'string') return quoted(value)
-  if (value === undefined) return 'nothing'
-  if (value === null || typeof value === 'boolean' || typeof value === 'number') return String(value)
-  if (Array.isArray(value))
-    return value.length === 0 ? 'an empty list' : `a list of ${value.length} ${value.length === 1 ? 'item' : 'items'}`
-  return typeof value === 'object' ? 'an object' : `a ${typeof value}`
-}
-
-export function quoted(text: string): string {
-  const shown = text.length > maxFoundLength ? `${text.slice(0, maxFoundLength)}…` : text
-  return printable(JSON.stringify(shown))
-}
-
-/** Escapes invisible characters: control characters, line separators and marks that change the text direction. */
-export function printable(text: string): string {
-  return text.replace(
-    /[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/gu,
-    (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  )
-}
 
 /** The path of a member: `rules[0].id`, or `when["attributes.tier"]` if the name is not a plain identifier. */
 export function placeOf(path: string, name: string): string {

@@ -1,5 +1,5 @@
 /** Validates the arguments of a decision. */
-import { FluxGateError } from '../errors.js'
+import { describeValue, FluxGateError } from '../errors.js'
 import type { RequestContext } from '../request-context.js'
 import { maxCapacity } from '../rule.js'
 
@@ -28,8 +28,7 @@ export function checkHeaders(headers: NonNullable<RequestContext['headers']>): v
 /** 0 permits read the current state. */
 export function checkPermits(permits: number): number {
   if (Number.isInteger(permits) && permits >= 0 && permits <= maxCapacity) return permits
-  const received = typeof permits === 'number' ? permits : typeof permits
-  throw invalid(`permits must be an integer from 0 to ${maxCapacity}; received ${received}.`)
+  throw invalid(`permits must be an integer from 0 to ${maxCapacity}; received ${describeValue(permits)}.`)
 }
 
 export function checkKey(key: string): string {
@@ -38,11 +37,10 @@ export function checkKey(key: string): string {
 }
 
 export const keyInvalid = (key: unknown): FluxGateError =>
-  invalid(`key must be a non-empty string; received ${key === '' ? 'an empty string' : typeof key}.`)
+  invalid(`key must be a non-empty string; received ${key === '' ? 'an empty string' : describeValue(key)}.`)
 
 function contextInvalid(what: string, value: unknown, allowed: string): FluxGateError {
-  const kind = value === null ? 'null' : typeof value
-  return invalid(`${what} of a check must be ${allowed}; received ${kind}.`)
+  return invalid(`${what} of a check must be ${allowed}; received ${describeValue(value)}.`)
 }
 
 const invalid = (message: string): FluxGateError => new FluxGateError('FLUXGATE_ARGUMENT_INVALID', message)

@@ -1,4 +1,4 @@
-import { FluxGateError } from '../errors.js'
+import { describeValue, FluxGateError } from '../errors.js'
 import { type Costs, maxCapacity, requestCost } from '../rule.js'
 
 /** The permits and the further costs of a check, after validation. */
@@ -22,19 +22,17 @@ export function checkCosts(costs: Costs, permits: number | undefined, known: Rea
 /** Validates costs without the rules. `requests` may be given as `permits` or in `costs`. */
 export function checkCostValues(costs: Costs, permits: number | undefined): CheckedCosts {
   if (typeof costs !== 'object' || costs === null || Array.isArray(costs))
-    throw invalid(
-      `costs must be an object such as { tokens: 1200 }; received ${Array.isArray(costs) ? 'a list' : typeof costs}.`,
-    )
+    throw invalid(`costs must be an object such as { tokens: 1200 }; received ${describeValue(costs)}.`)
   for (const [name, value] of Object.entries(costs)) {
-    if (!Number.isInteger(value) || value < 0 || value > maxCapacity) {
-      const received = typeof value === 'number' ? value : typeof value
-      throw invalid(`costs.${name} must be an integer from 0 to ${maxCapacity}; received ${received}.`)
-    }
+    if (!Number.isInteger(value) || value < 0 || value > maxCapacity)
+      throw invalid(
+        `costs.${name.slice(0, 128)} must be an integer from 0 to ${maxCapacity}; received ${describeValue(value)}.`,
+      )
   }
   const requests = Object.hasOwn(costs, requestCost) ? costs[requestCost] : undefined
   if (requests !== undefined && permits !== undefined && requests !== permits)
     throw invalid(
-      `costs.requests must equal permits, which means the same; received ${requests} and ${permits}. Remove one.`,
+      `costs.requests must equal permits, which means the same; received ${describeValue(requests)} and ${describeValue(permits)}. Remove one.`,
     )
   return { permits: permits ?? requests ?? 1, costs }
 }

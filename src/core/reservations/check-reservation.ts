@@ -1,6 +1,6 @@
 /** Validates the arguments of `reserve`, `settle` and `cancel`. */
 import { ticksUp } from '../clock.js'
-import { FluxGateError } from '../errors.js'
+import { describeValue, FluxGateError } from '../errors.js'
 import { type Costs, maxCapacity, requestCost } from '../rule.js'
 import { maxReservationMs, type OnExpire, type ReserveOptions, type SettleOptions } from './reservation.js'
 
@@ -30,10 +30,10 @@ export function checkReserveOptions(options: ReserveOptions, names: readonly str
   const { ttlMs, id, onExpire = 'KEEP' } = options
   if (typeof ttlMs !== 'number' || !(ttlMs >= 0.001 && ttlMs <= maxReservationMs))
     throw invalid(
-      `ttlMs must be a number of milliseconds from 0.001 to ${maxReservationMs}, within which the reservation is settled; received ${shown(ttlMs)}.`,
+      `ttlMs must be a number of milliseconds from 0.001 to ${maxReservationMs}, within which the reservation is settled; received ${describeValue(ttlMs)}.`,
     )
   if (onExpire !== 'KEEP' && onExpire !== 'REFUND')
-    throw invalid(`onExpire must be KEEP or REFUND; received ${shown(onExpire)}.`)
+    throw invalid(`onExpire must be KEEP or REFUND; received ${describeValue(onExpire)}.`)
   const isNamed = id != null
   return { id: isNamed ? checkReservationId(id) : newReservationId(), isNamed, ttlTicks: ticksUp(ttlMs), onExpire }
 }
@@ -43,7 +43,7 @@ export function checkSettleOptions(options: SettleOptions): Costs {
   checkNames('settle', options, settleNames)
   const { permits, costs = {} } = options
   if (typeof costs !== 'object' || costs === null || Array.isArray(costs))
-    throw invalid(`costs must be an object such as { tokens: 1200 }; received ${shown(costs)}.`)
+    throw invalid(`costs must be an object such as { tokens: 1200 }; received ${describeValue(costs)}.`)
   for (const [name, value] of Object.entries(costs)) checkAmount(`costs.${name.slice(0, 128)}`, value)
   if (permits === undefined) return costs
   checkAmount('permits', permits)
@@ -61,14 +61,14 @@ const validId = /^[^\p{Cc}\p{Cs}]{1,256}$/u
 export function checkReservationId(id: unknown): string {
   if (typeof id === 'string' && validId.test(id)) return id
   throw invalid(
-    `id must be a string of 1 to 256 characters without control characters; received ${typeof id === 'string' ? `another string of ${id.length} characters` : shown(id)}.`,
+    `id must be a string of 1 to 256 characters without control characters; received ${typeof id === 'string' ? `another string of ${id.length} characters` : describeValue(id)}.`,
   )
 }
 
 function checkNames(method: string, options: object, names: readonly string[]): void {
   if (typeof options !== 'object' || options === null)
     throw invalid(
-      `The options of ${method} must be an object such as { ${names.filter((name) => name !== 'ruleSetId').join(', ')} }; received ${shown(options)}.`,
+      `The options of ${method} must be an object such as { ${names.filter((name) => name !== 'ruleSetId').join(', ')} }; received ${describeValue(options)}.`,
     )
   for (const name of Object.keys(options))
     if (!names.includes(name))
@@ -79,19 +79,13 @@ function checkNames(method: string, options: object, names: readonly string[]): 
 
 function checkAmount(name: string, value: unknown): void {
   if (!Number.isInteger(value) || (value as number) < 0 || (value as number) > maxCapacity)
-    throw invalid(`${name} must be an integer from 0 to ${maxCapacity}; received ${shown(value)}.`)
+    throw invalid(`${name} must be an integer from 0 to ${maxCapacity}; received ${describeValue(value)}.`)
 }
 
 /** Ids must not be guessable, because a client that knows an id can settle its reservation. */
 function newReservationId(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16))
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')
-}
-
-const shown = (value: unknown): string => {
-  if (value === null) return 'null'
-  if (typeof value === 'string') return JSON.stringify(value.slice(0, 64))
-  return typeof value === 'number' ? String(value) : typeof value
 }
 
 const invalid = (message: string): FluxGateError => new FluxGateError('FLUXGATE_ARGUMENT_INVALID', message)
