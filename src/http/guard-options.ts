@@ -33,10 +33,11 @@ export interface GuardOptions<Native = unknown, Reply = unknown> extends ClientI
   /** The rule set to apply. Default: the handler's own choice. */
   readonly ruleSetId?: string | undefined
   /**
-   * Returns the key to count, in place of the rule's `limitScope`. Rules of scope GLOBAL keep their single bucket. If it returns
-   * undefined or an empty string, the rule's `onMissingKey` applies.
+   * Returns the key to count, in place of the rule's `limitScope`: a string, or a number, which counts like the string of its
+   * digits. Rules of scope GLOBAL keep their single bucket. If it returns undefined or an empty string, the rule's `onMissingKey`
+   * applies.
    */
-  readonly key?: ((request: Native) => Awaitable<string | undefined>) | undefined
+  readonly key?: ((request: Native) => Awaitable<string | number | bigint | undefined>) | undefined
   /** The cost of a request, multiplied by the rule's `permits`. Requests for which a function returns 0 are not counted. Default 1. */
   readonly permits?: number | ((request: Native) => Awaitable<number>) | undefined
   /** Returns further costs of a request by name, such as `{ tokens: 1200 }`, for rules with `cost`. */

@@ -122,7 +122,7 @@ export class Guard<Native = unknown, Reply = unknown> {
     const { skip, customize, key } = this.#options
     if (skip !== undefined && (await skip(native))) return uncounted
     const customized = (await customize?.(context, native)) ?? context
-    const keyed = key === undefined ? customized : { ...customized, key: (await key(native)) ?? '' }
+    const keyed = key === undefined ? customized : { ...customized, key: keyOf(await key(native)) }
     const { permits = this.#options.permits } = overrides ?? noOverrides
     const cost = typeof permits === 'function' ? await permits(native) : permits
     if (cost === undefined && permits !== undefined) throw permitsMissing()
@@ -250,6 +250,17 @@ const permitsMissing = (): FluxGateError =>
     'FLUXGATE_ARGUMENT_INVALID',
     `The result of permits(request) ${wrongValue(undefined, `an integer from 0 to ${maxCapacity}`)}.`,
   )
+
+/** The key that a hook has returned; empty for none. Identifiers are often numbers, as in a database. */
+function keyOf(result: unknown): string {
+  if (typeof result === 'string') return result
+  if (result == null) return ''
+  if (Number.isFinite(result) || typeof result === 'bigint') return String(result)
+  throw new FluxGateError(
+    'FLUXGATE_ARGUMENT_INVALID',
+    `The result of key(request) ${wrongValue(result, 'a string, a number, or undefined for a request without a key')}.`,
+  )
+}
 
 const isAnyGiven = (...options: readonly unknown[]): boolean => options.some((option) => option !== undefined)
 

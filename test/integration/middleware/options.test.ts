@@ -36,6 +36,29 @@ describe.each(adapters)('$name', (adapter) => {
     expect(await statuses(bed, as('ann'), as('bob'), as('ann'), {}, {})).toEqual([200, 200, 429, 200, 429])
   })
 
+  it('counts a number like the string of its digits', async () => {
+    const results = [7, '7', 7n, 8]
+    const bed = await startBed(adapter, [{ ...minute, key: () => results.shift() }])
+    expect(await statuses(bed, {}, {}, {}, {})).toEqual([200, 429, 429, 200])
+  })
+
+  it.each([
+    [Number.NaN, 'NaN'],
+    [{ id: 7 }, 'an object'],
+    [true, 'true'],
+  ])('reports the key %j to the framework, and does not call the application', async (key, received) => {
+    const bed = await startBed(adapter, [{ ...minute, key: () => key as never }])
+    expect(await statuses(bed, {})).toEqual([500])
+    expect(bed.application.calls).toBe(0)
+    if (adapter.name !== 'node')
+      expect(bed.application.errors).toEqual([
+        expect.objectContaining({
+          code: 'FLUXGATE_ARGUMENT_INVALID',
+          message: `The result of key(request) must be a string, a number, or undefined for a request without a key; received ${received}.`,
+        }),
+      ])
+  })
+
   it('applies onMissingKey to a request without a key', async () => {
     const bed = await startBed(adapter, [{ ...minute, onMissingKey: 'SKIP', key: user(adapter) }])
     expect(await statuses(bed, {}, {}, as('ann'), as('ann'))).toEqual([200, 200, 200, 429])
