@@ -52,6 +52,19 @@ describe('overrides over REST', () => {
     expect((await server.ask('DELETE', `${overrides}/10.0.0.0/8`)).status).toBe(404)
   })
 
+  it('are rejected for a malformed address, which no request can have', async () => {
+    const { ask } = await wholeServer()
+    expect(await ask('PUT', `${overrides}/203.0.113.300`, { action: 'DENY' })).toMatchObject({
+      status: 400,
+      body: {
+        code: 'FLUXGATE_OVERRIDE_INVALID',
+        errors: [
+          { path: 'key', message: expect.stringMatching(/^must be an address .*; received "203\.0\.113\.300"$/) },
+        ],
+      },
+    })
+  })
+
   it('are found by key, in any notation, without an error if there is none', async () => {
     const { ask } = await wholeServer()
     for (const key of ['203.0.113.7', '203.0.113.70', '10.0.0.0/8'])

@@ -1,6 +1,6 @@
 import { takeHolds } from '../../../core/algorithm-traits.js'
 import type { Override } from '../../../core/contracts/override-store.js'
-import { FluxGateError } from '../../../core/errors.js'
+import { describeValue, FluxGateError } from '../../../core/errors.js'
 import { cidrText, ipIdentity, parseCidr } from '../../../core/keys/ip-address.js'
 import type { OverrideTerms, StartingBalance } from '../../../core/overrides/override-storage.js'
 import { type Band, maxCapacity, type Rule } from '../../../core/rule.js'
@@ -115,11 +115,14 @@ function readBalance(fields: Fields<typeof overrideKinds>, nowMs: number): Start
  * Normalizes a key to the form that the rule uses for its buckets; addresses have several spellings. Returns a message if
  * the key is invalid.
  */
-export function overrideKey(received: string, { limitScope }: Rule, ipv6Prefix = 56): OverrideKey | string {
+export function overrideKey(received: string, { id, limitScope }: Rule, ipv6Prefix = 56): OverrideKey | string {
   if (limitScope !== 'IP') return { key: received, isRange: false }
   const network = parseCidr(received)
   if (network === undefined && received.includes('/'))
     return `must be an IP address, or a range such as 10.0.0.0/8 or 2001:db8::/32; received ${JSON.stringify(received)}`
+  // Any other text may be a key that the application passes in place of the address, or that of requests without one.
+  if (network === undefined && isMeantAsAddress(received))
+    return `must be an address such as 203.0.113.7 or 2001:db8::7, because rule ${id} counts addresses; received ${describeValue(received)}`
   if (network === undefined) return { key: received, isRange: false }
   const normalized = cidrText(network)
   const [address = '', length = ''] = normalized.split('/')
@@ -131,6 +134,14 @@ export function overrideKey(received: string, { limitScope }: Rule, ipv6Prefix =
   if (Number(length) === whole) return { key: ipIdentity(address, ipv6Prefix), isRange: false }
   return { key: normalized, isRange: true }
 }
+
+/** IPv4 with a number that is too large, a wildcard, a port or a second address; IPv6 in brackets, or with too many groups. */
+const malformedAddress =
+  /^(?:(?:\d+|\*)(?:\.(?:\d+|\*)){3}(?::\d+|\s*-.*)?|\[[\da-f:.]*\](?::\d+)?|(?=.*::|(?:[^:]*:){7})[\da-f:.]+)$/i
+
+/** True for text that is no address but can hardly be anything else. */
+const isMeantAsAddress = (text: string): boolean =>
+  malformedAddress.test(text.trim()) || (text !== text.trim() && parseCidr(text.trim()) !== undefined)
 
 /** Converts an override back to a document. */
 export function overrideDocument(
