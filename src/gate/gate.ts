@@ -1,9 +1,8 @@
-import { type BucketStore, chargeOf } from '../core/bucket-store.js'
+import type { BucketStore } from '../core/bucket-store.js'
 import type { Clock } from '../core/clock.js'
 import type { BanStore } from '../core/contracts/ban-store.js'
 import type { OverrideStore } from '../core/contracts/override-store.js'
 import type { EditedRules, ReloadRequest } from '../core/contracts/rule-set-provider.js'
-import { checkKey } from '../core/decision/check-request.js'
 import type { JointCheck, JointDecision, JointOptions } from '../core/decision/joint/joint-check.js'
 import type { Decision } from '../core/decision.js'
 import { FluxGateError } from '../core/errors.js'
@@ -11,7 +10,6 @@ import type { ExplainOptions, Explanation } from '../core/explain/explanation.js
 import type { CheckOptions } from '../core/handler.js'
 import { type Acquired, keepHold } from '../core/holds/keep-hold.js'
 import type { RequestContext } from '../core/request-context.js'
-import { bucketState } from '../core/reservations/bucket-state.js'
 import type {
   Reservation,
   ReserveOptions,
@@ -23,15 +21,14 @@ import type { RuleSet } from '../core/rule.js'
 import { defaultMaxConcurrentWaits, WaitingRoom } from '../core/waiting/waiting-room.js'
 import { StandaloneHandler } from '../handlers/standalone.js'
 import { warnOfUnknownOptions } from '../handlers/unknown-options.js'
-import { unknownRuleSet } from '../handlers/unknown-rule-set.js'
 import type { LoadedRules, ReloadResult } from '../rules/loaded-rules.js'
 import { chooseReload } from '../rules/reload/choose-reload.js'
 import { memoryStore } from '../stores/memory/memory-store.js'
 import type { MetricsFormat } from '../telemetry/exposition/exposition.js'
-import type { GateMetrics } from '../telemetry/gate-metrics.js'
 import type { CollectedMetric } from '../telemetry/metrics.js'
 import type { Warnings } from '../validation/warnings.js'
 import { banStore } from './bans/ban-store.js'
+import { lookAtBuckets, resetBuckets } from './buckets/bucket-access.js'
 import { type CandidateControl, candidateControl } from './candidates/candidate-control.js'
 import { CandidateHandler, refundCandidate } from './candidates/candidate-handler.js'
 import { Candidates, withoutCandidates } from './candidates/candidates.js'
@@ -44,9 +41,10 @@ import { requireGenerations } from './generations/require-generations.js'
 import { type GateHealth, healthOf } from './health/gate-health.js'
 import { probeStore, StoreState } from './health/store-state.js'
 import { type Decider, ObservedHandler } from './observed-handler.js'
-import { canChange } from './open-rules.js'
+import { canChange, checkDefaultRuleSet } from './open-rules.js'
 import type { FluxGateOptions } from './options.js'
 import { overrideStore } from './overrides/override-store.js'
+import { collectGateMetrics, renderGateMetrics, requireMetrics } from './reporting/read-metrics.js'
 
 /** Implements `FluxGate`. Owns the rules, the store, the waiting room and the listeners. */
 export class Gate implements FluxGate {
@@ -133,24 +131,12 @@ export class Gate implements FluxGate {
       ...(pollingIntervalMs !== undefined && { intervalMs: pollingIntervalMs }),
     })
     const gate = new Gate(options, parts)
-    gate.#checkDefault()
+    checkDefaultRuleSet(options, gate)
     gate.#reloadName = reload.name
     gate.#stops.push(reload.start((request) => gate.#reload(request)))
     const stopListening = provider.onEdit?.((edited) => gate.#edited(edited))
     if (stopListening !== undefined) gate.#stops.push(stopListening)
     return gate
-  }
-
-  /** A default that does not exist is an error if the rules cannot change, and a warning otherwise. */
-  #checkDefault(): void {
-    const { defaultRuleSetId: id, rules } = this.#options
-    if (id === undefined || this.defaultRuleSetId === id) return
-    const message = `defaultRuleSetId: ${unknownRuleSet(
-      id,
-      this.ruleSets.map((set) => set.id),
-    )}`
-    if (!canChange(rules)) throw new FluxGateError('FLUXGATE_RULE_SET_UNKNOWN', message)
-    this.warnings.warn('FLUXGATE_RULE_SET_UNKNOWN', message)
   }
 
   /** An edit made in this process is in effect here before the edit resolves. */
@@ -242,24 +228,14 @@ export class Gate implements FluxGate {
     return this.#handler.reservedCount
   }
 
-  async look({ ruleSetId, ruleId, key }: BucketSelector): Promise<readonly BucketState[]> {
+  async look(what: BucketSelector): Promise<readonly BucketState[]> {
     this.#assertOpen()
-    const states = this.#rules.choose(ruleSetId, ruleId).map(({ charge, isShadow }) => {
-      const shadow = isShadow?.(checkKey(key)) ?? charge.shadow
-      return bucketState(this.#store, ruleSetId, chargeOf({ ...charge, shadow }, checkKey(key), 0))
-    })
-    return (await Promise.all(states)).flat()
+    return lookAtBuckets(this.#rules, this.#store, what)
   }
 
-  async reset({ ruleSetId, ruleId, key }: Pick<BucketSelector, 'ruleSetId'> & Partial<BucketSelector>): Promise<void> {
+  async reset(what: Pick<BucketSelector, 'ruleSetId'> & Partial<BucketSelector>): Promise<void> {
     this.#assertOpen()
-    const chosen = this.#rules.choose(ruleSetId, ruleId)
-    if (key === undefined) {
-      const ruleIds = chosen.map(({ rule }) => rule.id)
-      return this.#rules.resetRules(ruleSetId, ruleIds)
-    }
-    checkKey(key)
-    for (const { group } of chosen) await this.#store.reset(group, key)
+    return resetBuckets(this.#rules, this.#store, what)
   }
 
   reload(): Promise<void> {
@@ -290,31 +266,15 @@ export class Gate implements FluxGate {
   }
 
   async metrics({ format = 'PROMETHEUS' }: { readonly format?: MetricsFormat | undefined } = {}): Promise<string> {
-    const { metricsFormats, renderMetrics } = await import('../telemetry/exposition/exposition.js')
-    if (!metricsFormats.includes(format))
-      throw new FluxGateError(
-        'FLUXGATE_ARGUMENT_INVALID',
-        `format must be ${metricsFormats.join(' or ')}; received ${JSON.stringify(format)}.`,
-      )
-    return renderMetrics(await this.collectMetrics(), format)
+    return renderGateMetrics(this.#parts.metrics, format)
   }
 
   async collectMetrics(): Promise<readonly CollectedMetric[]> {
-    const { collectMetrics } = await import('../telemetry/metrics.js')
-    return collectMetrics(await this.#metrics().source())
+    return collectGateMetrics(this.#parts.metrics)
   }
 
   metricNames(): readonly string[] {
-    return this.#metrics().names
-  }
-
-  #metrics(): GateMetrics {
-    const { metrics } = this.#parts
-    if (metrics !== undefined) return metrics
-    throw new FluxGateError(
-      'FLUXGATE_CONFIG_INVALID',
-      'This gate collects no metrics. Create it with metrics: true in the options of createFluxGate.',
-    )
+    return requireMetrics(this.#parts.metrics).names
   }
 
   async close(): Promise<void> {
