@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import { createHash } from 'node:crypto'
-import { open } from 'node:fs/promises'
-import { FluxGateError } from '../../core/errors.js'
+import { open, readFile } from 'node:fs/promises'
+import { FluxGateError, messageOf } from '../../core/errors.js'
 import { finish, inSlices, type Steps } from '../../core/scheduling/steps.js'
 import { formatOf, maxDocumentLength } from './document.js'
 
@@ -87,14 +87,26 @@ export function* encodeSteps(text: string): Steps<Buffer[]> {
 
 const isLowSurrogate = (code: number): boolean => code >= 0xdc00 && code <= 0xdfff
 
+/** Reads a file that belongs to a rules file. Empty if it does not exist. */
+export async function readIfPresent(path: string): Promise<Buffer> {
+  try {
+    return await readFile(path)
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return Buffer.alloc(0)
+    throw unreadable(`${path} could not be read: ${messageOf(error)}. Check its permissions.`, error)
+  }
+}
+
+export const codeOf = (error: unknown): unknown => (error instanceof Error && 'code' in error ? error.code : undefined)
+
 function readErrorMessage(error: unknown, path: string, shown: string): string {
-  const code = error instanceof Error && 'code' in error ? error.code : undefined
+  const code = codeOf(error)
   const where = path === shown ? path : `${shown} (${path})`
   if (code === 'ENOENT' || code === 'ENOTDIR') return `There is no rules file ${where}; create it, or correct the path.`
   if (code === 'EACCES' || code === 'EPERM') {
     return `This process has no permission to read the rules file ${where}; change its permissions.`
   }
-  return `The rules file ${where} could not be read: ${error instanceof Error ? error.message : String(error)}.`
+  return `The rules file ${where} could not be read: ${messageOf(error)}.`
 }
 
 export function unreadable(message: string, cause?: unknown): FluxGateError {

@@ -49,6 +49,26 @@ afterEach(() => rm(directory, { recursive: true, force: true }))
 
 const login = (more: object) => ({ id: 'login', path: '/login', bands: [{ capacity: 1, window: '1m' }], ...more })
 
+describe('a rules file whose versions or history cannot be read', () => {
+  it('is not edited with versions that start again', async () => {
+    await mkdir(`${path}.versions.json`)
+    const store = fileRuleStore(path)
+    const unreadable = {
+      code: 'FLUXGATE_RULES_UNREADABLE',
+      message: expect.stringContaining('rules.yaml.versions.json'),
+    }
+    await expect(store.getRuleSet('api')).rejects.toMatchObject(unreadable)
+    await expect(store.putRule('api', login({ priority: 1 }), { by: 'ann' })).rejects.toMatchObject(unreadable)
+    expect(await readFile(path, 'utf8')).toBe(text)
+  })
+
+  it('reports no empty history', async () => {
+    await mkdir(`${path}.history.jsonl`)
+    const reading = fileRuleStore(path).history('api', { limit: 10 })
+    await expect(reading).rejects.toMatchObject({ code: 'FLUXGATE_RULES_UNREADABLE' })
+  })
+})
+
 describe('a rules file that is edited through the store', () => {
   it('keeps every byte outside the edit', async () => {
     const store = fileRuleStore(path)

@@ -3,6 +3,7 @@ import { jsonChunksSteps } from '../../core/json/json-steps.js'
 import { onOneLine } from '../../core/json/source-text.js'
 import { inSlices } from '../../core/scheduling/steps.js'
 import { parseJsonSteps } from '../document/json-text.js'
+import { readIfPresent } from '../document/rules-file.js'
 import type { NumberedEntry } from '../store/rule-storage.js'
 import { replaceFile } from './replace-file.js'
 
@@ -43,7 +44,7 @@ export async function readHistory(
   below: number,
   limit: number,
 ): Promise<readonly NumberedEntry[]> {
-  const bytes = await readFile(file).catch(() => Buffer.alloc(0))
+  const bytes = await readIfPresent(file)
   const found: NumberedEntry[] = []
   for (const [start, end] of linesOf(bytes)) {
     const entry = await entryOf(bytes.toString('utf8', start, end))

@@ -3,6 +3,7 @@ import { readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { FluxGateError } from '../../core/errors.js'
+import { codeOf } from '../document/rules-file.js'
 
 /** An edit takes milliseconds, so the holder of an older lock has died. */
 const staleMs = 10_000
@@ -74,5 +75,3 @@ function isAlive(pid: number): boolean {
 }
 
 const contentOf = (file: string): Promise<string | undefined> => readFile(file, 'utf8').catch(() => undefined)
-
-export const codeOf = (error: unknown): unknown => (error instanceof Error && 'code' in error ? error.code : undefined)

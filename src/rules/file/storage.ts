@@ -1,9 +1,17 @@
-import { readFile, realpath, stat } from 'node:fs/promises'
+import { realpath, stat } from 'node:fs/promises'
 import { FluxGateError, messageOf } from '../../core/errors.js'
 import { inSlices } from '../../core/scheduling/steps.js'
 import { formatOf } from '../document/document.js'
 import { issueLocator } from '../document/locate-issues.js'
-import { digestOfFile, digestSteps, encodeSteps, readRulesFile, unreadable } from '../document/rules-file.js'
+import {
+  codeOf,
+  digestOfFile,
+  digestSteps,
+  encodeSteps,
+  readIfPresent,
+  readRulesFile,
+  unreadable,
+} from '../document/rules-file.js'
 import { fileFingerprint, watchFile } from '../document/watch-file.js'
 import { immutableRuleSets } from '../schema/parse-rules.js'
 import { ruleSetsIn } from '../store/document-sets.js'
@@ -11,13 +19,11 @@ import { copyRuleSet, type ValidatedRuleSet } from '../store/rule-document.js'
 import type { ExistingRuleSet, RuleStorage } from '../store/rule-storage.js'
 import { applyToDocument } from './apply-to-document.js'
 import { appendHistory, readHistory } from './history.js'
-import { codeOf, withFileLock } from './lock.js'
+import { withFileLock } from './lock.js'
 import { replaceFile } from './replace-file.js'
 import { rewriteSteps } from './rewrite/long-document.js'
 import { type RulesText, rulesTextSteps } from './rewrite/rules-text.js'
 import { encodeRecords, noRuleSet, parseRecords, recordManualEdits, type VersionRecords } from './version-records.js'
-
-const emptyFile = Buffer.alloc(0)
 
 /** Rules in one file. `file` is its absolute path, `shown` how it appears in messages. */
 export function fileStorage(file: string, shown: string): RuleStorage {
@@ -48,7 +54,7 @@ export function fileStorage(file: string, shown: string): RuleStorage {
     const mark = await fileFingerprint(versionsFile)
     if (agreed !== undefined && agreed.document === document && agreed.mark === mark)
       return { read, records: agreed.records, entries: [] }
-    const bytes = await readFile(versionsFile).catch(() => emptyFile)
+    const bytes = await readIfPresent(versionsFile)
     const at = (await stat(file)).mtime.toISOString()
     const checked: ValidatedRuleSet[] = []
     for (const ruleSet of ruleSetsIn(document)) checked.push(await inSlices(copyRuleSet(ruleSet)))

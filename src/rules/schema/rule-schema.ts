@@ -117,8 +117,7 @@ function readCommon(fields: Fields<typeof ruleKinds>): Omit<Rule, 'id' | 'bands'
   const optional = {
     name: fields.read('name'),
     description: fields.read('description'),
-    // Left out for `requests`, which every request has.
-    cost: ((cost) => (cost === requestCost ? undefined : cost))(fields.read('cost')),
+    cost: readCost(fields),
     maxWaitMs: fields.read('maxWaitMs'),
     onStoreFailure: fields.read('onStoreFailure'),
     enforcePercent: fields.read('enforcePercent'),
@@ -146,6 +145,12 @@ function readCommon(fields: Fields<typeof ruleKinds>): Omit<Rule, 'id' | 'bands'
     overrides: fields.read('overrides') ?? false,
     ...omitUndefined(optional),
   }
+}
+
+/** Left out for `requests`, which every request has. */
+function readCost(fields: Fields<typeof ruleKinds>): string | undefined {
+  const cost = fields.read('cost')
+  return cost === requestCost ? undefined : cost
 }
 
 /** Returns `undefined` only for an invalid algorithm. */

@@ -48,7 +48,7 @@ export interface ValidatedRuleSet {
   readonly rules: readonly RuleDocument[]
 }
 
-/** Like `checkedRule`, for a rule set. */
+/** Like `validateRule`, for a rule set. */
 export function* validateRuleSet(document: unknown, required: Iterable<RuleRequirement> = []): Steps<ValidatedRuleSet> {
   const ruleSets = yield* ruleSetSteps([document], 'The rule set')
   const issues = noIssues()

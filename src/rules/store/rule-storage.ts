@@ -2,7 +2,7 @@ import type { RuleSetProvider } from '../../core/contracts/rule-set-provider.js'
 import type { HistoryEntry, RuleDocument, RuleSetHead } from '../../core/contracts/rule-store.js'
 
 /**
- * The backend of a rule store. `ruleStoreOf` implements validation, versions and the planning of edits for all backends; a
+ * The backend of a rule store. `createRuleStore` implements validation, versions and the planning of edits for all backends; a
  * storage only reads, and commits planned changes.
  */
 export interface RuleStorage extends Pick<RuleSetProvider, 'source' | 'watch' | 'watchKind' | 'canWatch'> {

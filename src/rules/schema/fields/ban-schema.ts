@@ -1,4 +1,5 @@
 import { type Ban, maxBanAfter } from '../../../core/bans/ban.js'
+import { ticksPerMs } from '../../../core/clock.js'
 import { maxWindowTicks, minWindowTicks } from '../../../core/rule.js'
 import { openFields } from '../../../validation/fields.js'
 import { described, type Kind, structured } from '../../../validation/kind.js'
@@ -30,7 +31,6 @@ const schema = {
   additionalProperties: false,
 }
 
-const ticksPerMs = 1_000
 const dayMs = 86_400_000
 
 /** Rejections of a key by a rule that ban the key. */

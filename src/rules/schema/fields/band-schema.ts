@@ -11,14 +11,14 @@ import {
   maxWindowTicks,
   minWindowTicks,
 } from '../../../core/rule.js'
-import { durationTicks, unitForms } from '../../../validation/duration.js'
+import { unitForms } from '../../../validation/duration.js'
 import { type FieldValues, givenAlias } from '../../../validation/fields.js'
 import { describeValue } from '../../../validation/issues.js'
 import { described, type Kind, wrongValue } from '../../../validation/kind.js'
 import { identifier, oneOf, unitSchema, wholeNumber } from '../../../validation/kinds.js'
 import { list, object } from '../../../validation/structures.js'
 import { calendarKinds, checkNoCalendar, readCalendar } from './calendar-schema.js'
-import { maxHoldKind, readMaxHold } from './hold-schema.js'
+import { isWindow, maxHoldKind, parseWindow, readMaxHold } from './hold-schema.js'
 
 /** Ignores case, `-` and `_`: `token-bucket`, `TOKEN_BUCKET` and `tokenBucket` are equal. */
 export const algorithmKind: Kind<AlgorithmName> = {
@@ -30,17 +30,11 @@ export const algorithmKind: Kind<AlgorithmName> = {
 }
 const normalized = (name: string): string => name.toUpperCase().replaceAll(/[-_]/g, '')
 
-const isWindow = (ticks: number | undefined): ticks is number =>
-  ticks !== undefined && ticks >= minWindowTicks && ticks <= maxWindowTicks
-
 /** A window with a unit, parsed to ticks. A bare number is ambiguous: half of all users mean milliseconds. */
 const windowKind: Kind<number> = {
   allowed: `a duration from 1ms to 366d in whole microseconds (${unitForms})`,
   schema: unitSchema,
-  parse(value) {
-    const ticks = typeof value === 'string' ? durationTicks(value) : undefined
-    return isWindow(ticks) ? ticks : undefined
-  },
+  parse: (value) => (typeof value === 'string' ? parseWindow(value) : undefined),
   read(value, path, issues) {
     const ticks = windowKind.parse(value)
     if (ticks === undefined)
@@ -67,10 +61,7 @@ function numberWindow(unit: 's' | 'ms'): Kind<number> {
   return {
     allowed: `a ${unit === 's' ? 'number of seconds' : 'number of milliseconds'} from 1ms to 366d in whole microseconds`,
     schema: { type: 'number', minimum: minWindowTicks / perUnit, maximum: maxWindowTicks / perUnit },
-    parse(value) {
-      const ticks = typeof value === 'number' ? durationTicks(`${value}${unit}`) : undefined
-      return isWindow(ticks) ? ticks : undefined
-    },
+    parse: (value) => (typeof value === 'number' ? parseWindow(`${value}${unit}`) : undefined),
   }
 }
 const secondsWindow = numberWindow('s')

@@ -8,11 +8,17 @@ import { unitSchema } from '../../../validation/kinds.js'
 export const maxHoldKind: Kind<number> = {
   allowed: `a duration with a unit from 1ms to 366d in whole microseconds (${unitForms}), such as 60s`,
   schema: unitSchema,
-  parse(value) {
-    const ticks = typeof value === 'string' ? durationTicks(value) : undefined
-    return ticks !== undefined && ticks >= minWindowTicks && ticks <= maxWindowTicks ? ticks : undefined
-  },
+  parse: (value) => (typeof value === 'string' ? parseWindow(value) : undefined),
 }
+
+/** Parses a duration with a unit to ticks. Undefined if it is shorter or longer than a window may be. */
+export function parseWindow(text: string): number | undefined {
+  const ticks = durationTicks(text)
+  return isWindow(ticks) ? ticks : undefined
+}
+
+export const isWindow = (ticks: number | undefined): ticks is number =>
+  ticks !== undefined && ticks >= minWindowTicks && ticks <= maxWindowTicks
 
 /** Fields that a band with the algorithm CONCURRENCY must not have. */
 const rateFields = [
