@@ -12,6 +12,15 @@ const rules = {
       ban: { after: 100, within: '1m', for: '10m', max: '1h' },
       bands: [{ capacity: 1, window: '1h' }],
     },
+    {
+      id: 'other-limits',
+      path: '/other',
+      overrides: true,
+      bands: [
+        { capacity: 2, algorithm: 'CONCURRENCY' },
+        { capacity: 9, algorithm: 'FIXED_WINDOW', calendar: 'MONTH' },
+      ],
+    },
     { id: 'closed', path: '/closed', bands: [{ capacity: 1, window: '1h' }] },
   ],
 }
@@ -37,7 +46,7 @@ async function served() {
     return ((await response.json()) as { allowed: boolean }).allowed
   }
   const ask = (...args: string[]) => run(workspace, [...args, '--server', api], env)
-  return { workspace, api, check, ask }
+  return { workspace, api, check, ask, token: env.FLUXGATE_ADMIN_TOKEN }
 }
 
 describe('fluxgate init', () => {
@@ -103,7 +112,7 @@ describe('fluxgate overrides', () => {
     expect((await ask('overrides', 'set', 'api', 'per-address', '10.0.0.0/8', '--deny')).status).toBe(0)
     expect(await check('10.1.2.3')).toBe(false)
     const listed = await ask('overrides', 'list', 'api', 'per-address')
-    expect(listed.stdout).toMatch(/10\.0\.0\.0\/8 +DENY\n203\.0\.113\.7 +LIMIT +5 per 3600s +vip\n/)
+    expect(listed.stdout).toMatch(/10\.0\.0\.0\/8 +DENY\n203\.0\.113\.7 +LIMIT +5 per 1h +vip\n/)
     const found = await ask('overrides', 'get', 'api', 'per-address', '203.0.113.7', '--json')
     expect(JSON.parse(found.stdout)).toMatchObject({ key: '203.0.113.7', action: 'LIMIT', note: 'vip' })
     const removed = await ask('overrides', 'delete', 'api', 'per-address', '10.0.0.0/8', '--json')
@@ -111,6 +120,22 @@ describe('fluxgate overrides', () => {
     const again = await ask('overrides', 'delete', 'api', 'per-address', '10.0.0.0/8')
     expect([again.status, again.stderr]).toEqual([1, 'No override exists for this key.\n'])
     expect((await ask('overrides', 'get', 'api', 'per-address', '10.0.0.0/8')).status).toBe(1)
+  }, 60_000)
+
+  it('lists requests in progress and calendar quotas', async () => {
+    const { api, ask, token } = await served()
+    const bands = [
+      { capacity: 3, algorithm: 'CONCURRENCY' },
+      { capacity: 10, algorithm: 'FIXED_WINDOW', calendar: 'MONTH' },
+    ]
+    const response = await fetch(`${api}/api/rule-sets/api/rules/other-limits/overrides/192.0.2.1`, {
+      method: 'PUT',
+      headers: { 'Content-Type': 'application/json', Authorization: `Bearer ${token}` },
+      body: JSON.stringify({ action: 'LIMIT', bands }),
+    })
+    expect(response.status).toBe(201)
+    const listed = await ask('overrides', 'list', 'api', 'other-limits')
+    expect(listed.stdout).toMatch(/192\.0\.2\.1 +LIMIT +3 concurrent, 10 per month/)
   }, 60_000)
 
   it('reports invalid overrides, unknown rules and rules without overrides', async () => {

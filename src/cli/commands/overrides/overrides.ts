@@ -1,8 +1,10 @@
 import { Command, InvalidArgumentError, Option } from 'commander'
 import type { Override } from '../../../core/contracts/override-store.js'
 import { omitUndefined } from '../../../core/omit-undefined.js'
+import type { AlgorithmName } from '../../../core/rule.js'
 import { UsageError } from '../../failure.js'
 import { adminClient, serverOption } from '../../options/server-option.js'
+import { limitText } from '../../output/limit-text.js'
 import { print, printJson } from '../../output/output.js'
 import {
   deleteEntry,
@@ -14,7 +16,19 @@ import {
   type ServerOptions,
 } from '../../rule-entries.js'
 
-const overrides: RuleEntries<Override> = {
+/** A band as the server returns it: with `refillSeconds`, `calendar` or `maxHold`. */
+interface StoredBand {
+  readonly algorithm: AlgorithmName
+  readonly capacity: number
+  readonly refillSeconds?: number
+  readonly calendar?: string
+}
+
+interface StoredOverride extends Override {
+  readonly bands?: readonly (StoredBand & Readonly<Record<string, unknown>>)[]
+}
+
+const overrides: RuleEntries<StoredOverride> = {
   name: 'overrides',
   rule: 'overrides: true',
   key: 'an address or a network such as 10.0.0.0/8',
@@ -24,7 +38,7 @@ const overrides: RuleEntries<Override> = {
   rowOf: ({ key, action, bands = [], expiresAt, note }) => [
     key,
     action,
-    bands.map(({ capacity, refillSeconds }) => `${capacity} per ${refillSeconds}s`).join(', '),
+    bands.map(({ refillSeconds = 0, ...band }) => limitText({ ...band, windowMs: refillSeconds * 1_000 })).join(', '),
     expiresAt === undefined ? '' : String(expiresAt),
     note ?? '',
   ],

@@ -1,10 +1,10 @@
 import { Command } from 'commander'
-import { windowText } from '../../../core/band-label.js'
+import { ticksPerMs } from '../../../core/clock.js'
 import type { RuleDocument, RuleSetDocument } from '../../../core/contracts/rule-store.js'
 import { parseRuleSets } from '../../../rules/schema/parse-rules.js'
 import { exportRules } from '../../../rules/store/copy-rules.js'
 import { exitStatus } from '../../exit-status.js'
-import { formatDuration } from '../../output/format-duration.js'
+import { limitText } from '../../output/limit-text.js'
 import { print, printJson } from '../../output/output.js'
 import { left, renderTable, right } from '../../output/table.js'
 import { onTarget, type RulesTarget, type TargetOptions, withTarget } from './target.js'
@@ -55,11 +55,9 @@ async function listRules(target: RulesTarget, id: string, { json }: { json?: tru
 function rowOf(document: RuleDocument): string[] {
   const rule = parseRuleSets([{ id: 'one', rules: [document] }])[0]?.rules[0]
   if (rule === undefined) return [document.id]
-  const limit = rule.bands.map((band) => {
-    const { algorithm, calendar, capacity, windowTicks } = band
-    if (algorithm === 'CONCURRENCY') return `${capacity} concurrent`
-    return `${capacity} per ${calendar === undefined ? formatDuration(windowTicks / 1_000) : windowText(band)}`
-  })
+  const limit = rule.bands.map(({ calendar, windowTicks, ...band }) =>
+    limitText({ ...band, windowMs: windowTicks / ticksPerMs, calendar: calendar?.unit }),
+  )
   const { mode, enforcePercent = 100 } = rule
   const isGradual = mode === 'ENFORCE' && enforcePercent < 100
   const words = [!rule.enabled && 'off', mode === 'SHADOW' && 'shadow', isGradual && `enforced for ${enforcePercent}%`]
