@@ -115,20 +115,61 @@ export class RateLimiter {
     )
   }
 
-  async #decideRemotely(
-    ruleSetId: string | null,
-    charges: readonly Charge[],
-    options: DecideOptions,
-  ): Promise<Decision> {
+  #decideRemotely(ruleSetId: string | null, charges: readonly Charge[], options: DecideOptions): Promise<Decision> {
+    return isHeld(charges, options)
+      ? this.#decideOrWait(ruleSetId, charges, options)
+      : this.#decideAtOnce(ruleSetId, charges, options)
+  }
+
+  /** Decides about a request that cannot wait. Not `async`: suspended frames would be a quarter of what a decision allocates. */
+  #decideAtOnce(ruleSetId: string | null, charges: readonly Charge[], options: DecideOptions): Promise<Decision> {
+    const fail = (error: unknown): Decision => this.#decideWithoutStore(ruleSetId, charges, options, error)
+    const complete = (result: ChargeResult): Decision => {
+      try {
+        return this.#answered(ruleSetId, charges, result, options)
+      } catch (error) {
+        return fail(error)
+      }
+    }
+    try {
+      return Promise.resolve(this.#store.charge(charges, options.peek === true)).then(complete, fail)
+    } catch (error) {
+      return Promise.reject(error).catch(fail)
+    }
+  }
+
+  async #decideOrWait(ruleSetId: string | null, charges: readonly Charge[], options: DecideOptions): Promise<Decision> {
     throwIfAborted(options)
-    const { fallback, onStoreError } = this.#options
     try {
       return await this.#ask(ruleSetId, charges, options)
     } catch (error) {
-      if (fallback === undefined) throw error
-      if (isStoreFailure(error)) onStoreError?.(error)
-      return fallback.decide(ruleSetId, charges, options, error)
+      return this.#decideWithoutStore(ruleSetId, charges, options, error)
     }
+  }
+
+  #decideWithoutStore(
+    ruleSetId: string | null,
+    charges: readonly Charge[],
+    options: DecideOptions,
+    error: unknown,
+  ): Decision {
+    const { fallback, onStoreError } = this.#options
+    if (fallback === undefined) throw error
+    if (isStoreFailure(error)) onStoreError?.(error)
+    return fallback.decide(ruleSetId, charges, options, error)
+  }
+
+  /** Completes a decision about which the store has replied. */
+  #answered(
+    ruleSetId: string | null,
+    charges: readonly Charge[],
+    result: ChargeResult,
+    options: DecideOptions,
+  ): Decision {
+    if (!result.fromCache) this.#options.onStoreAnswer?.()
+    const decision = this.#complete(ruleSetId, charges, result, options)
+    if (!result.fromCache) this.#room.storeReplied()
+    return decision
   }
 
   async #ask(ruleSetId: string | null, charges: readonly Charge[], options: DecideOptions): Promise<Decision> {

@@ -128,6 +128,15 @@ export function createLimiter(options: LimiterOptions): Limiter {
   // A synchronous call cannot wait for a slot.
   const syncOptions = { waitForSlot: false }
 
+  /** Not `async`: a promise for the promise of a remote decision would take three more turns of the microtask queue. */
+  const consumeOpen = (key: string, permits: number | ConsumeOptions): Promise<Decision> => {
+    try {
+      return Promise.resolve(typeof permits === 'object' ? decideWith(key, permits) : decide(key, permits))
+    } catch (error) {
+      return Promise.reject(error)
+    }
+  }
+
   const enter = (charge: Charge, signal?: AbortSignal) => decideAndEnter(limiter, clock, charge, signal)
 
   const openBuckets = async (): Promise<void> => {
@@ -144,9 +153,8 @@ export function createLimiter(options: LimiterOptions): Limiter {
       shared.key = key
       return limiter.decide(ruleSetId, sharedCharges) as Decision
     },
-    async consume(key, permits = 1) {
-      if (!buckets.isOpen) await buckets.open()
-      return typeof permits === 'object' ? decideWith(key, permits) : decide(key, permits)
+    consume(key, permits = 1) {
+      return buckets.isOpen ? consumeOpen(key, permits) : buckets.open().then(() => consumeOpen(key, permits))
     },
     async state(key) {
       if (!buckets.isOpen) await buckets.open()
