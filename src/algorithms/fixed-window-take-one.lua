@@ -10,8 +10,7 @@ end
 count = count + permits
 isDone = isDone and count <= capacity
 if isDone then
-  local resetAt = open + window
-  results[length + 1], results[length + 2], results[length + 3] = ALLOWED, capacity - count, resetAt
-  length, written = length + 3, 1
-  packed[1], expiresAt[1] = pack('<I4I7I5I7i5', tag, open, count, now, before), resetAt
+  length = length + 1
+  results[length] = -count
+  newValue, newExpiry = pack('<I4I7I5I7i5', tag, open, count, now, before), open + window
 end

@@ -1,6 +1,6 @@
 -- fixed-window-take-one.lua for all bands of all items of a decision.
 isDone = true
-local at = length + 1
+local at = length
 for item = 1, items do
   local terms, value = offset + 4 * item, values[listed and numbers[listed + item] or key + item - 1]
   local permits, first, count = numbers[terms - 3], 4 * numbers[terms - 1], numbers[terms]
@@ -24,8 +24,8 @@ for item = 1, items do
       cells[cell + 1], cells[cell + 2], cells[cell + 3], cells[cell + 4], cells[cell + 5] = tag, open, taken, now, before
       cell = cell + 5
     end
-    results[at + 1], results[at + 2] = capacity - taken, resetAt
-    at = at + 2
+    at = at + 1
+    results[at] = -taken
   end
   if not isDone then break end
   if count > 1 then
@@ -34,7 +34,4 @@ for item = 1, items do
   end
   expiresAt[item] = latest
 end
-if isDone then
-  results[length + 1] = ALLOWED
-  length, written = at, items
-end
+if isDone then length, written = at, items end

@@ -1,11 +1,11 @@
 -- Twin of `charge` in token-bucket.ts for all bands of all items of a decision: the fast path of nearly all requests. The buckets
 -- are unused, or each was written under the same window and all products are exact.
 isDone = true
-local isEmpty, hasUnused, at = false, false, length + 1
+local isEmpty, hasUnused, at = false, false, length
 for item = 1, items do
   local terms, value = offset + 4 * item, values[listed and numbers[listed + item] or key + item - 1]
   local permits, first, count = numbers[terms - 3], 4 * numbers[terms - 1], numbers[terms]
-  local latest, byte, cell = now, 1, 0
+  local fillTicks, byte, cell = 0, 1, 0
   if not value then hasUnused = true elseif #value ~= 28 * count then isDone = false end
   for band = first, isDone and first + 4 * count - 4 or 0, 4 do
     local tag, capacity, tokens, window = numbers[band + 1], numbers[band + 2], numbers[band + 3], numbers[band + 4]
@@ -26,20 +26,24 @@ for item = 1, items do
     local missing = (capacity - left) * window
     isDone, isEmpty = missing < exactLimit, left < 0
     if isEmpty or not isDone then break end
-    local resetAt = now + ceil((missing - level) / tokens)
-    if resetAt > latest then latest = resetAt end
-    cells[cell + 1], cells[cell + 2], cells[cell + 3], cells[cell + 4], cells[cell + 5] = tag, left, level, now, window
-    cell = cell + 5
-    results[at + 1], results[at + 2] = left, resetAt
-    at = at + 2
+    local lacking = missing - level
+    local ticks = lacking / tokens
+    if ticks > fillTicks then fillTicks = ticks end
+    local stamp = stamps[band]
+    if not stamp then
+      stamp = pack('<I7I6', now, window)
+      stamps[band] = stamp
+    end
+    cells[cell + 1], cells[cell + 2], cells[cell + 3], cells[cell + 4] = tag, left, level, stamp
+    cell, at = cell + 4, at + 1
+    results[at] = -lacking
   end
   if isEmpty or not isDone then break end
-  formats[count] = formats[count] or '<' .. rep('I4i5I6I7I6', count)
-  packed[item], expiresAt[item] = pack(formats[count], unpack(cells, 1, cell)), latest
+  formats[count] = formats[count] or '<' .. rep('I4i5I6c0', count)
+  packed[item] = pack(formats[count], unpack(cells, 1, cell))
+  expiresAt[item] = now + (fillTicks + -fillTicks % 1)
 end
-if isDone and not isEmpty then
-  results[length + 1] = ALLOWED
-  length, written = at, items
+if isDone and not isEmpty then length, written = at, items
 elseif isDone then
   -- Requests that wait need the complete algorithm.
   isDone, at = not hasUnused, length + 1

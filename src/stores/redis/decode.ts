@@ -118,7 +118,9 @@ interface Reader {
 /** Returns undefined if the operation failed. */
 function readAnswer(reader: Reader, operation: Operation, applied: readonly Charge[] | undefined): Answer | undefined {
   const now = reader.numbers[0] as number
-  const outcome = reader.numbers[reader.at++]
+  const outcome = reader.numbers[reader.at] as number
+  if (outcome < 0) return readTaken(reader, operation, applied)
+  reader.at += 1
   if (outcome === unable) return undefined
   if (outcome === empty) return readEmpty(reader, operation, applied)
   const isGranted = outcome === granted || outcome === allowed
@@ -171,6 +173,36 @@ function readBans(
     return until
   })
   return { bannedUntil, startedBans }
+}
+
+/** All bands allow without a delay. The script returns one number per band. */
+function readTaken(reader: Reader, operation: Operation, applied: readonly Charge[] | undefined): Answer {
+  if (operation.type !== 'CHARGE') throw malformedReply('outcome')
+  const now = reader.numbers[0] as number
+  const items = applied ?? operation.items
+  const group = items.length === 1 ? (items[0] as Charge).group : undefined
+  // An array that grows from empty would reserve room for 17 bands.
+  const bands =
+    group?.bands.length === 1
+      ? [readTakenBand(reader, group.bands[0] as Band)]
+      : items.flatMap((item) => item.group.bands.map((band) => readTakenBand(reader, band)))
+  return applied === undefined ? { granted: true, now, bands } : { granted: true, now, bands, applied }
+}
+
+/** Computes the result of a band from its number, with the same operations as its algorithm. */
+function readTakenBand(reader: Reader, band: Band): BandResult {
+  const { capacity, refillTokens, windowTicks } = band
+  const now = reader.numbers[0] as number
+  const taken = -(reader.numbers[reader.at++] as number)
+  let missing = taken
+  let resetAt: number
+  if (isSteady(band)) {
+    missing = Math.floor(taken / windowTicks)
+    if (missing * windowTicks < taken) missing += 1
+    resetAt = now + Math.ceil(taken / refillTokens)
+  } else resetAt = Math.floor(now / windowTicks) * windowTicks + windowTicks
+  if (!isCount(taken) || missing > capacity || !isCount(resetAt)) throw malformedReply('band')
+  return { allowed: true, delay: 0, retryAfter: 0, remaining: capacity - missing, resetAt }
 }
 
 /** The script returns only the buckets. The algorithm computes the results here as it would there. */

@@ -201,6 +201,30 @@ describe('the decoded reply', () => {
     ])
   })
 
+  it('has one number per band if token buckets or fixed windows allow, from which their results are computed', () => {
+    const bands = [bandOf('bucket'), bandOf('window', 'FIXED_WINDOW')]
+    const [answer] = decode([charge(asked(ruleOf('r', ...bands), 'a'))], bytes(2_500_000, -2_500_001, -4))
+    expect(answer).toEqual({
+      granted: true,
+      now: 2_500_000,
+      bands: [
+        // Two and a half permits and one tick are lacking: three are missing, and five are refilled per second.
+        { allowed: true, delay: 0, retryAfter: 0, remaining: 7, resetAt: 3_000_001 },
+        { allowed: true, delay: 0, retryAfter: 0, remaining: 6, resetAt: 3_000_000 },
+      ],
+    })
+  })
+
+  it.each([
+    [-2_000_000, 8],
+    [-2_000_001, 7],
+    [-1, 9],
+    [-10_000_000, 0],
+  ])('rounds the missing permits of a token bucket that lacks %d up', (number, remaining) => {
+    const [answer] = decode([charge(asked(ruleOf('r', bandOf('a')), 'a'))], bytes(50, number))
+    expect(answer).toMatchObject({ bands: [{ remaining, resetAt: 50 + Math.ceil(-number / 5) }] })
+  })
+
   it('has only the buckets of token buckets that deny, from which their results are computed', () => {
     const [answer] = decode([charge(asked(rule, 'a'))], bytes(500_000, 4, ...[1, 0, 400_000], ...[0, 250_000, 500_000]))
     expect(answer).toEqual({
@@ -238,6 +262,7 @@ describe('the decoded reply', () => {
     const one = ruleOf('r', bandOf('a'))
     const batch = [charge(asked(one, 'a'))]
     const granted = [50, 3, 9, 100]
+    const taken = [50, -1_500_000]
     const rejected = [50, 0, ...[40, 0, 0, 200], ...[4, 1, 2, 3, 4]]
     const replies: Readonly<Record<string, unknown>> = {
       'a string': bytes(...granted).toString('latin1'),
@@ -265,6 +290,9 @@ describe('the decoded reply', () => {
       'a reset time that is not a number': bytes(50, 3, 9, Number.NaN),
       'a wait that is not a number': bytes(50, 0, ...[Number.NaN, 0, 0, 200], ...[4, 1, 2, 3, 4]),
       'an infinite delay': bytes(50, 1, ...[0, Number.POSITIVE_INFINITY, 0, 200]),
+      'more missing permits than the capacity': bytes(50, -10_000_001),
+      'missing permits with a fraction': bytes(50, -0.5),
+      'a number of missing permits that is infinite': bytes(50, Number.NEGATIVE_INFINITY),
       'a state of another size': bytes(50, 0, ...[40, 0, 0, 200], ...[3, 1, 2, 3, 4]),
       'a state whose previous timestamp has a fraction': bytes(50, 0, ...[40, 0, 0, 200], ...[7.5, 1, 2, 3, 4]),
       'a state that is not a number': bytes(50, 0, ...[40, 0, 0, 200], ...[4, 1, Number.NaN, 3, 4]),
@@ -278,7 +306,7 @@ describe('the decoded reply', () => {
     })
 
     it('with a flipped bit, unless the outcome stays the same', () => {
-      for (const numbers of [granted, rejected]) {
+      for (const numbers of [granted, taken, rejected]) {
         const reply = Buffer.from(bytes(...numbers))
         const [truth] = decode(batch, reply)
         for (let bit = 0; bit < reply.length * 8; bit++) {

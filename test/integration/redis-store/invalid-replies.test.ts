@@ -50,7 +50,7 @@ const changes: Readonly<Record<string, Change>> = {
   'allowed in place of rejected, or the other way round': (reply) =>
     numberAt(1, bytesOf(reply).readDoubleLE(8) === 3 ? 0 : 3)(reply),
   'a time that is not a number': numberAt(0, Number.NaN),
-  'permits below zero': numberAt(2, -7),
+  'more permits taken than the capacity': numberAt(1, -1e15),
   'a list around it': (reply) => [[reply]],
   'a number': () => 1,
   nothing: () => null,

@@ -1,11 +1,12 @@
 /** Generated from consume.lua by scripts/assemble-lua.mjs; do not edit. */
 export const consumeScript = {
-  sha: '9deb5546606010d625c7cdbdf341211c41acd6ad',
+  sha: '8e52068fcbb1fc885041b96c7806a8d94a1eea13',
   source: `local RUN = 7
 local FAILED, ALLOWED, EMPTY = 2, 3, 4
 local TOKEN_BUCKET, FIXED_WINDOW = 1, 4
 local call, pack, unpackNumbers = redis.call, struct.pack, struct.unpack
 local floor, ceil, format, rep = math.floor, math.ceil, string.format, string.rep
+local keys = KEYS
 local exactLimit = 9007199254740992
 local numbers = cjson.decode(ARGV[1])
 local now, cellKeys, bandCount, entryCount = numbers[1], numbers[2], numbers[3], numbers[4]
@@ -34,14 +35,15 @@ end
 end
 end
 local results, length, decision = { now }, 1, 0
-local cells, formats, windowFormats = {}, {}, {}
-local charged, assignments, expiries = 0, {}, {}
+local cells, formats, windowFormats, stamps = {}, {}, {}, {}
+local charged, assigned, assignments, expiries = 0, 0, {}, {}
 local positions = {}
 local packed, expiresAt = {}, {}
 local slowPath
 for _ = 1, entryCount do
 local operation, decisions, items, key, offset, listed = numbers[position + 1], 1, nil, nil, nil, nil
 local areTokenBuckets, areWindows, isBucket, isWindow, permits, maxWaitTicks, tag, capacity, tokens, window
+local stamp, unused
 if operation == RUN then
 decisions, items, key, offset = numbers[position + 2], numbers[position + 3], numbers[position + 4], position + 4
 position = offset + 4 * items
@@ -62,39 +64,44 @@ local band = 4 * numbers[position - 1]
 permits, maxWaitTicks = numbers[position - 3], numbers[position - 2]
 tag, capacity, tokens, window = numbers[band + 1], numbers[band + 2], numbers[band + 3], numbers[band + 4]
 isBucket, isWindow = areTokenBuckets, areWindows
+if isBucket then
+stamp = pack('<I7I6', now, window)
+unused = pack('<I4i5I6c0', tag, capacity, 0, stamp)
 end
 end
-for _ = 1, decisions do
-local isDone, written = false, 0
-decision = decision + 1
+end
+local earlier = decision
+for number = 1, decisions do
+local isDone, written, newValue, newExpiry = false, 0, nil, nil
 if listed then key = numbers[listed + 1] end
 if isBucket then
-local value, whole, level = values[key], capacity, 0
-local storedWhole, storedLevel, storedAt = -1, nil, nil
-isDone = not value or #value == 28
-if value and isDone then
-local storedTag, storedWindow
-storedTag, storedWhole, storedLevel, storedAt, storedWindow = unpackNumbers('<I4i5I6I7I6', value)
-whole, level = storedWhole, storedLevel + (now - storedAt) * tokens
-isDone = storedTag == tag and storedWindow == window and now >= storedAt and level < exactLimit
+local value = values[key] or unused
+if #value == 28 then
+local storedTag, whole, storedLevel, at, storedWindow = unpackNumbers('<I4i5I6I7I6', value)
+local level = storedLevel + (now - at) * tokens
+if storedTag == tag and storedWindow == window and now >= at and level < exactLimit then
+local left = whole
 if level >= window then
 local gained = floor(level / window)
-whole, level = whole + gained, level - gained * window
+left, level = left + gained, level - gained * window
 end
-if whole >= capacity then whole, level = capacity, 0 end
-end
-local left = whole - permits
+if left >= capacity then left, level = capacity, 0 end
+left = left - permits
 local missing = (capacity - left) * window
-if not isDone or missing >= exactLimit then isDone = false
-elseif left >= 0 then
-local resetAt = now + ceil((missing - level) / tokens)
-results[length + 1], results[length + 2], results[length + 3] = ALLOWED, left, resetAt
-length, written = length + 3, 1
-packed[1], expiresAt[1] = pack('<I4i5I6I7I6', tag, left, level, now, window), resetAt
-elseif storedWhole >= 0 and maxWaitTicks == 0 then
-results[length + 1], results[length + 2], results[length + 3], results[length + 4] = EMPTY, storedWhole, storedLevel, storedAt
-length = length + 4
-else isDone = false end
+if missing < exactLimit then
+if left >= 0 then
+local lacking = missing - level
+local fillTicks = lacking / tokens
+isDone, length = true, length + 1
+results[length] = -lacking
+newValue, newExpiry = pack('<I4i5I6c0', tag, left, level, stamp), now + (fillTicks + -fillTicks % 1)
+elseif whole >= 0 and maxWaitTicks == 0 and value ~= unused then
+results[length + 1], results[length + 2], results[length + 3], results[length + 4] = EMPTY, whole, storedLevel, at
+isDone, length = true, length + 4
+end
+end
+end
+end
 elseif isWindow then
 local value, open, count, before = values[key], floor(now / window) * window, 0, -1
 isDone = not value or #value == 28
@@ -106,18 +113,17 @@ end
 count = count + permits
 isDone = isDone and count <= capacity
 if isDone then
-local resetAt = open + window
-results[length + 1], results[length + 2], results[length + 3] = ALLOWED, capacity - count, resetAt
-length, written = length + 3, 1
-packed[1], expiresAt[1] = pack('<I4I7I5I7i5', tag, open, count, now, before), resetAt
+length = length + 1
+results[length] = -count
+newValue, newExpiry = pack('<I4I7I5I7i5', tag, open, count, now, before), open + window
 end
 elseif areTokenBuckets then
 isDone = true
-local isEmpty, hasUnused, at = false, false, length + 1
+local isEmpty, hasUnused, at = false, false, length
 for item = 1, items do
 local terms, value = offset + 4 * item, values[listed and numbers[listed + item] or key + item - 1]
 local permits, first, count = numbers[terms - 3], 4 * numbers[terms - 1], numbers[terms]
-local latest, byte, cell = now, 1, 0
+local fillTicks, byte, cell = 0, 1, 0
 if not value then hasUnused = true elseif #value ~= 28 * count then isDone = false end
 for band = first, isDone and first + 4 * count - 4 or 0, 4 do
 local tag, capacity, tokens, window = numbers[band + 1], numbers[band + 2], numbers[band + 3], numbers[band + 4]
@@ -138,20 +144,24 @@ end
 local missing = (capacity - left) * window
 isDone, isEmpty = missing < exactLimit, left < 0
 if isEmpty or not isDone then break end
-local resetAt = now + ceil((missing - level) / tokens)
-if resetAt > latest then latest = resetAt end
-cells[cell + 1], cells[cell + 2], cells[cell + 3], cells[cell + 4], cells[cell + 5] = tag, left, level, now, window
-cell = cell + 5
-results[at + 1], results[at + 2] = left, resetAt
-at = at + 2
+local lacking = missing - level
+local ticks = lacking / tokens
+if ticks > fillTicks then fillTicks = ticks end
+local stamp = stamps[band]
+if not stamp then
+stamp = pack('<I7I6', now, window)
+stamps[band] = stamp
+end
+cells[cell + 1], cells[cell + 2], cells[cell + 3], cells[cell + 4] = tag, left, level, stamp
+cell, at = cell + 4, at + 1
+results[at] = -lacking
 end
 if isEmpty or not isDone then break end
-formats[count] = formats[count] or '<' .. rep('I4i5I6I7I6', count)
-packed[item], expiresAt[item] = pack(formats[count], unpack(cells, 1, cell)), latest
+formats[count] = formats[count] or '<' .. rep('I4i5I6c0', count)
+packed[item] = pack(formats[count], unpack(cells, 1, cell))
+expiresAt[item] = now + (fillTicks + -fillTicks % 1)
 end
-if isDone and not isEmpty then
-results[length + 1] = ALLOWED
-length, written = at, items
+if isDone and not isEmpty then length, written = at, items
 elseif isDone then
 isDone, at = not hasUnused, length + 1
 for item = 1, isDone and items or 0 do
@@ -175,7 +185,7 @@ end
 end
 elseif areWindows then
 isDone = true
-local at = length + 1
+local at = length
 for item = 1, items do
 local terms, value = offset + 4 * item, values[listed and numbers[listed + item] or key + item - 1]
 local permits, first, count = numbers[terms - 3], 4 * numbers[terms - 1], numbers[terms]
@@ -199,8 +209,8 @@ else
 cells[cell + 1], cells[cell + 2], cells[cell + 3], cells[cell + 4], cells[cell + 5] = tag, open, taken, now, before
 cell = cell + 5
 end
-results[at + 1], results[at + 2] = capacity - taken, resetAt
-at = at + 2
+at = at + 1
+results[at] = -taken
 end
 if not isDone then break end
 if count > 1 then
@@ -209,22 +219,25 @@ packed[item] = pack(windowFormats[count], unpack(cells, 1, cell))
 end
 expiresAt[item] = latest
 end
-if isDone then
-results[length + 1] = ALLOWED
-length, written = at, items
+if isDone then length, written = at, items end
 end
-end
+if newValue and not listed then
+charged, assigned = charged + 1, assigned + 2
+assignments[assigned - 1], assignments[assigned], expiries[charged] = keys[key], newValue, newExpiry
+else
+if newValue then packed[1], expiresAt[1], written = newValue, newExpiry, 1 end
 for item = 1, written do
-local number, at = key + item - 1, nil
+local cell, at = key + item - 1, nil
 if listed then
-number = numbers[listed + item]
-at, values[number] = positions[number], packed[item]
+cell = numbers[listed + item]
+at, values[cell] = positions[cell], packed[item]
 end
 if at then assignments[2 * at], expiries[at] = packed[item], expiresAt[item]
 else
-charged = charged + 1
-assignments[2 * charged - 1], assignments[2 * charged], expiries[charged] = KEYS[number], packed[item], expiresAt[item]
-if listed then positions[number] = charged end
+charged, assigned = charged + 1, assigned + 2
+assignments[assigned - 1], assignments[assigned], expiries[charged] = keys[cell], packed[item], expiresAt[item]
+if listed then positions[cell] = charged end
+end
 end
 end
 if not isDone then
@@ -2938,18 +2951,21 @@ extra = function() return operations and operations.extra() end,
 }
 end)()
 end
+decision = earlier + number
 if items then slowPath.chargeRun(offset, items, key, listed) else slowPath.decide(operation) end
 end
 if listed then listed = listed + items elseif items then key = key + items end
 end
+decision = earlier + decisions
 if listed then position = listed end
 end
 local unpackLimit = 4000
-for from = 1, charged > 1 and 2 * charged or 0, unpackLimit do
-call('MSET', unpack(assignments, from, from + unpackLimit <= 2 * charged and from + unpackLimit - 1 or 2 * charged))
+for from = 1, charged > 1 and assigned or 0, unpackLimit do
+call('MSET', unpack(assignments, from, from + unpackLimit <= assigned and from + unpackLimit - 1 or assigned))
 end
 for i = 1, charged do
-local name, expiry = assignments[2 * i - 1], format('%d', ceil((expiries[i] - expiryBase) / 1000) + expiryMargin)
+local name, expiry = assignments[2 * i - 1], (expiries[i] - expiryBase) / 1000
+expiry = format('%d', expiry + -expiry % 1 + expiryMargin)
 if charged == 1 then call('SET', name, assignments[2], expiryOption, expiry)
 elseif expiryOption == 'PX' then call('PEXPIRE', name, expiry)
 else call('PEXPIREAT', name, expiry) end

@@ -23,7 +23,9 @@
 --            only if a rule has a ban: a list of its charges (bans.lua)
 -- ARGV[2…] only if a rule has overrides: the last edit that the caller knows; then the lookups (overrides.lua)
 -- Result   little-endian doubles; if operations failed, a list of these doubles and one message per failed operation, in order:
---            now; then per decision:
+--            now; then per decision one of these, of which only the first has no number of its own:
+--            TAKEN     a RUN of token buckets or fixed windows allows without delay; per band, negative: what the token bucket
+--                      lacks, in permits times its window; or the permits counted in the fixed window. The caller computes the rest
 --            ALLOWED   all bands allow without delay; per band: remaining, resetAt
 --            EMPTY     token buckets deny; per band, the bucket: whole, fraction, at. The caller computes the rest
 --            GRANTED   per band, except for REFUND, SETTLE, RESET and BACKDATE: retryAfter (0 allowed, -1 never), delay,
@@ -44,6 +46,8 @@ local FAILED, ALLOWED, EMPTY = 2, 3, 4
 local TOKEN_BUCKET, FIXED_WINDOW = 1, 4
 local call, pack, unpackNumbers = redis.call, struct.pack, struct.unpack
 local floor, ceil, format, rep = math.floor, math.ceil, string.format, string.rep
+local keys = KEYS
+-- x + -x % 1 is math.ceil(x), without the cost of a call.
 -- Integers below this are exact.
 local exactLimit = 9007199254740992
 
@@ -85,9 +89,9 @@ end
 
 local results, length, decision = { now }, 1, 0
 -- The new buckets of a key, and the formats of several buckets.
-local cells, formats, windowFormats = {}, {}, {}
+local cells, formats, windowFormats, stamps = {}, {}, {}, {}
 -- The keys that the fast paths have charged: their number, their names and new values in turn, and the ticks at which they expire.
-local charged, assignments, expiries = 0, {}, {}
+local charged, assigned, assignments, expiries = 0, 0, {}, {}
 -- For keys that several operations use: their position among those.
 local positions = {}
 -- Per item of a decision that a fast path has charged: its new value, and the tick at which it expires.
@@ -99,6 +103,7 @@ local slowPath
 for _ = 1, entryCount do
   local operation, decisions, items, key, offset, listed = numbers[position + 1], 1, nil, nil, nil, nil
   local areTokenBuckets, areWindows, isBucket, isWindow, permits, maxWaitTicks, tag, capacity, tokens, window
+  local stamp, unused
   if operation == RUN then
     decisions, items, key, offset = numbers[position + 2], numbers[position + 3], numbers[position + 4], position + 4
     position = offset + 4 * items
@@ -121,11 +126,16 @@ for _ = 1, entryCount do
       permits, maxWaitTicks = numbers[position - 3], numbers[position - 2]
       tag, capacity, tokens, window = numbers[band + 1], numbers[band + 2], numbers[band + 3], numbers[band + 4]
       isBucket, isWindow = areTokenBuckets, areWindows
+      if isBucket then
+        stamp = pack('<I7I6', now, window)
+        unused = pack('<I4i5I6c0', tag, capacity, 0, stamp)
+      end
     end
   end
-  for _ = 1, decisions do
-    local isDone, written = false, 0
-    decision = decision + 1
+  local earlier = decision
+  for number = 1, decisions do
+    -- A single band leaves its new value and expiry here; several items leave theirs in `packed` and `expiresAt`.
+    local isDone, written, newValue, newExpiry = false, 0, nil, nil
     if listed then key = numbers[listed + 1] end
     if isBucket then
       --@include ../../../algorithms/token-bucket-take-one.lua
@@ -136,28 +146,36 @@ for _ = 1, entryCount do
     elseif areWindows then
       --@include ../../../algorithms/fixed-window-take.lua
     end
-    for item = 1, written do
-      local number, at = key + item - 1, nil
-      if listed then
-        -- The next decision about this key reads its new value.
-        number = numbers[listed + item]
-        at, values[number] = positions[number], packed[item]
-      end
-      if at then assignments[2 * at], expiries[at] = packed[item], expiresAt[item]
-      else
-        charged = charged + 1
-        assignments[2 * charged - 1], assignments[2 * charged], expiries[charged] = KEYS[number], packed[item], expiresAt[item]
-        if listed then positions[number] = charged end
+    if newValue and not listed then
+      charged, assigned = charged + 1, assigned + 2
+      assignments[assigned - 1], assignments[assigned], expiries[charged] = keys[key], newValue, newExpiry
+    else
+      if newValue then packed[1], expiresAt[1], written = newValue, newExpiry, 1 end
+      for item = 1, written do
+        local cell, at = key + item - 1, nil
+        if listed then
+          -- The next decision about this key reads its new value.
+          cell = numbers[listed + item]
+          at, values[cell] = positions[cell], packed[item]
+        end
+        if at then assignments[2 * at], expiries[at] = packed[item], expiresAt[item]
+        else
+          charged, assigned = charged + 1, assigned + 2
+          assignments[assigned - 1], assignments[assigned], expiries[charged] = keys[cell], packed[item], expiresAt[item]
+          if listed then positions[cell] = charged end
+        end
       end
     end
     if not isDone then
       if not slowPath then
         --@make slowPath slow-path.lua
       end
+      decision = earlier + number
       if items then slowPath.chargeRun(offset, items, key, listed) else slowPath.decide(operation) end
     end
     if listed then listed = listed + items elseif items then key = key + items end
   end
+  decision = earlier + decisions
   if listed then position = listed end
 end
 
@@ -165,12 +183,13 @@ end
 local unpackLimit = 4000
 
 -- One command sets all values. Its `OK` would otherwise cost a table per key, and SET builds its command again for replicas.
-for from = 1, charged > 1 and 2 * charged or 0, unpackLimit do
-  call('MSET', unpack(assignments, from, from + unpackLimit <= 2 * charged and from + unpackLimit - 1 or 2 * charged))
+for from = 1, charged > 1 and assigned or 0, unpackLimit do
+  call('MSET', unpack(assignments, from, from + unpackLimit <= assigned and from + unpackLimit - 1 or assigned))
 end
 for i = 1, charged do
+  local name, expiry = assignments[2 * i - 1], (expiries[i] - expiryBase) / 1000
   -- As text: Redis would convert a number with all digits of a double, which is slower.
-  local name, expiry = assignments[2 * i - 1], format('%d', ceil((expiries[i] - expiryBase) / 1000) + expiryMargin)
+  expiry = format('%d', expiry + -expiry % 1 + expiryMargin)
   if charged == 1 then call('SET', name, assignments[2], expiryOption, expiry)
   elseif expiryOption == 'PX' then call('PEXPIRE', name, expiry)
   else call('PEXPIREAT', name, expiry) end
