@@ -234,7 +234,7 @@ describe.each([
   async function connect(port: number, headers: Record<string, string> = {}) {
     const answers: [string, Record<string, unknown>][] = []
     const take = () =>
-      vi.waitFor(() => answers.shift() ?? expect.fail('no response yet'), { timeout: 5_000, interval: 5 })
+      vi.waitFor(() => answers.shift() ?? expect.fail('no response yet'), { timeout: 60_000, interval: 5 })
     if (name === 'ws') {
       const client = new WebSocket(`ws://127.0.0.1:${port}`, { headers })
       onTestFinished(() => client.close())
