@@ -101,6 +101,22 @@ describe('gate.explain', () => {
     await gate.close()
   })
 
+  it('shows an override of requests in progress or a calendar only if there is one', async () => {
+    const [slots, month] = [
+      { label: 'slots', capacity: 2, algorithm: 'CONCURRENCY' },
+      { label: 'month', capacity: 9, algorithm: 'FIXED_WINDOW', calendar: 'MONTH', timeZone: 'Asia/Seoul' },
+    ] as const
+    const gate = await createFluxGate({
+      rules: { id: 'api', rules: [{ id: 'r', limitScope: 'USER_ID', overrides: true, bands: [slots, month] }] },
+    })
+    const overrideOf = async () => (await gate.explain({ userId: 'ann' })).rules[0]?.buckets[0]?.override
+    expect(await overrideOf()).toBeNull()
+    const bands = [slots, { ...month, capacity: 10 }]
+    await gate.overrides?.put('api', 'r', { key: 'ann', action: 'LIMIT', bands })
+    expect(await overrideOf()).toBe('LIMIT')
+    await gate.close()
+  })
+
   it('returns the reason for a rule set that does not exist', async () => {
     const gate = await createFluxGate({ rules: { id: 'api', rules: [] }, logger: { warn: () => {} } })
     expect(await gate.explain({}, { ruleSetId: 'nobody' })).toMatchObject({

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Calendar, CalendarUnit } from './calendar.js'
-import { Periods } from './periods.js'
+import { Periods, windowMsAt } from './periods.js'
 import { isTimeZone } from './zoned-days.js'
 
 const calendar = (unit: CalendarUnit, timeZone: string, day = 1, month = 1): Calendar => ({
@@ -164,6 +164,15 @@ describe('startsAround', () => {
     expect(days.startsAround(10 * day, 13 * day - 1)).toEqual([9, 10, 11, 12, 13, 14, 15].map((n) => n * day))
     expect(days.startsAround(5, 5)).toEqual([0, 1, 2, 3].map((n) => n * day))
   })
+})
+
+it('is the window of a calendar band', () => {
+  const band = { label: 'quota', capacity: 1, refillTokens: 1, refill: 'STEADY', windowTicks: 60_000_000 } as const
+  const february = Date.UTC(2027, 1, 3) * 1_000
+  const month = { ...band, algorithm: 'FIXED_WINDOW', calendar: calendar('MONTH', 'UTC') } as const
+  expect(windowMsAt(month, february)).toBe(28 * 24 * hourMs)
+  expect(windowMsAt({ ...band, algorithm: 'FIXED_WINDOW' }, february)).toBe(60_000)
+  expect(windowMsAt({ ...band, algorithm: 'CONCURRENCY' }, february)).toBe(0)
 })
 
 it('accepts IANA names only as time zones', () => {

@@ -1,4 +1,6 @@
+import { algorithmTraits } from '../algorithm-traits.js'
 import { ticksPerMs } from '../clock.js'
+import type { Band } from '../rule.js'
 import type { Calendar } from './calendar.js'
 import { dayMs, type ZonedDays, zonedDays } from './zoned-days.js'
 
@@ -102,4 +104,12 @@ export function periodsOf(calendar: Calendar): Periods {
     known.set(calendar, periods)
   }
   return periods
+}
+
+/** The window that decisions report for a band: of a calendar band, the length of the period that contains `tick`; 0 for CONCURRENCY. */
+export function windowMsAt({ algorithm, calendar, windowTicks }: Band, tick: number): number {
+  if (algorithmTraits[algorithm].takesHolds) return 0
+  if (calendar === undefined) return windowTicks / ticksPerMs
+  const { start, end } = periodsOf(calendar).at(tick)
+  return (end - start) / ticksPerMs
 }

@@ -1,3 +1,5 @@
+import { windowMsAt } from '../calendar/periods.js'
+import { ticksPerMs } from '../clock.js'
 import type { RateLimiter } from '../decision/rate-limiter.js'
 import type { CompiledRule, Plan } from '../decision/snapshot.js'
 import type { BandDecision, Decision } from '../decision.js'
@@ -79,9 +81,11 @@ function overrideOf(
 ): ExplainedBucket['override'] {
   if (reason === 'ALLOW_LISTED') return 'ALLOW'
   if (reason === 'DENY_LISTED') return 'DENY'
-  const isOwn = bands.every(({ label, limit, windowMs }, i) => {
+  const isOwn = bands.every(({ label, limit, windowMs, resetAt }, i) => {
     const band = own[i]
-    return band?.label === label && band.capacity === limit && band.windowTicks / 1_000 === windowMs
+    if (band?.label !== label || band.capacity !== limit) return false
+    // The period of a calendar ends at `resetAt`.
+    return windowMsAt(band, resetAt * ticksPerMs - 1) === windowMs
   })
   return isOwn ? null : 'LIMIT'
 }

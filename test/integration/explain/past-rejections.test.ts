@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { wholeServer } from '../../fixtures/test-server.js'
+import { serverWith, wholeServer } from '../../fixtures/test-server.js'
 
 const traceId = '4bf92f3577b34da6a3ce929d0e0e4736'
 const traceparent = `00-${traceId}-00f067aa0ba902b7-01`
@@ -52,4 +52,16 @@ it('lists recent rejections apart from allowed decisions', async () => {
   expect((await recent('allowed=false')).at(-1)).toMatchObject({ reason: 'IMPOSSIBLE' })
   expect((await recent('allowed=true')).every(({ allowed }: { allowed: boolean }) => allowed)).toBe(true)
   expect(await recent('traceId=nobody')).toEqual([])
+})
+
+it('returns the window of a calendar, and 0 for requests in progress, as decisions do', async () => {
+  const bands = [
+    { label: 'slots', capacity: 2, algorithm: 'CONCURRENCY' },
+    { label: 'day', capacity: 9, algorithm: 'FIXED_WINDOW', calendar: 'DAY' },
+  ] as const
+  const { ask } = await serverWith({ ruleSets: { id: 'api', rules: [{ id: 'jobs', bands }] } })
+  const policiesOf = async (label: string) =>
+    (await ask('POST', path, { ratelimit: `"jobs.${label}";r=0` })).body.policies
+  expect(await policiesOf('slots')).toMatchObject([{ limit: 2, windowMs: 0 }])
+  expect(await policiesOf('day')).toMatchObject([{ limit: 9, windowMs: 86_400_000 }])
 })

@@ -5,10 +5,10 @@ import { usage } from './report.js'
 
 /** The limits that a RateLimit header names, and the rejections that match. */
 export function rejectionLines({ policies, rejections }: PastRejections, paint: Paint): string[] {
-  const lines = policies.map(
-    ({ ruleSetId, ruleId, band, limit, windowMs }) =>
-      `${paint('bold', `${ruleId} · ${band}`)} of rule set ${ruleSetId}: ${limit} per ${formatDuration(windowMs)}`,
-  )
+  const lines = policies.map(({ ruleSetId, ruleId, band, limit, windowMs }) => {
+    const unit = windowMs === 0 ? 'concurrent' : `per ${formatDuration(windowMs)}`
+    return `${paint('bold', `${ruleId} · ${band}`)} of rule set ${ruleSetId}: ${limit} ${unit}`
+  })
   for (const one of rejections) {
     const { at, ruleId, band, limit, remaining, retryAfterMs, reason, method, path, key, traceId } = one
     const rule = [ruleId, band].filter((part) => part !== null).join(' · ')

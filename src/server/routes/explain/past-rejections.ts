@@ -1,3 +1,5 @@
+import { windowMsAt } from '../../../core/calendar/periods.js'
+import { ticksPerMs } from '../../../core/clock.js'
 import type { RuleSet } from '../../../core/rule.js'
 import { policyName } from '../../../http/rate-limit-headers.js'
 import type { RecentDecision } from '../../../telemetry/statistics/statistics.js'
@@ -50,12 +52,12 @@ const policiesOf = ({ id: ruleSetId, rules }: RuleSet, name: string): Policy[] =
   rules.flatMap(({ id: ruleId, bands }) =>
     bands
       .filter(({ label }) => policyName(ruleId, label) === name)
-      .map(({ label, capacity, windowTicks }) => ({
+      .map((band) => ({
         ruleSetId,
         ruleId,
-        band: label,
-        limit: capacity,
-        windowMs: windowTicks / 1_000,
+        band: band.label,
+        limit: band.capacity,
+        windowMs: windowMsAt(band, Date.now() * ticksPerMs),
       })),
   )
 
