@@ -14,6 +14,13 @@ const rules = {
   rules: [
     { id: 'keys', limitScope: 'API_KEY', overrides: true, path: '/keys', bands } as const,
     { id: 'ips', limitScope: 'IP', overrides: true, path: '/ips', bands } as const,
+    {
+      id: 'monthly',
+      limitScope: 'API_KEY',
+      overrides: true,
+      path: '/monthly',
+      bands: [{ capacity: 5, algorithm: 'FIXED_WINDOW', calendar: 'MONTH', timeZone: 'Asia/Seoul', anchor: 15 }],
+    } as const,
     { id: 'none', limitScope: 'IP', path: '/none', bands } as const,
   ],
 }
@@ -80,6 +87,15 @@ it('imports keys of every kind; the last line for a key wins', async () => {
     const plain = await Promise.all(rows.map((_, i) => limitOf(gate, `plain-${i}`)))
     expect(plain).toEqual(rows.map((_, i) => 20 + (i % 9)))
   }
+})
+
+it('imports quotas of a calendar', async () => {
+  const { server, gate, rule } = await open()
+  const input = text('key,action,capacity,calendar,timeZone,anchor', 'ann,LIMIT,70,MONTH,Asia/Seoul,15')
+  const report = await bulkOverrides(server.uri, input, { format: 'csv', ruleSetId: 'api', rule: rule('monthly') })
+  expect(report).toMatchObject({ records: 1, created: 1, failed: 0 })
+  const stored = await gate.overrides?.get('api', 'monthly', 'ann')
+  expect(stored?.bands).toMatchObject([{ capacity: 70, calendar: 'MONTH', timeZone: 'Asia/Seoul', anchor: 15 }])
 })
 
 it('imports remaining balances, so migrated customers keep their permits', async () => {

@@ -4,7 +4,18 @@ import { isObject } from '../../../validation/fields.js'
 import { wrongValue } from '../../../validation/kind.js'
 import { overrideKey, type ParsedOverride, parseOverride } from './override-schema.js'
 
-const bandColumns = ['label', 'capacity', 'window', 'refillTokens', 'algorithm', 'refill', 'maxHold']
+const bandColumns = [
+  'label',
+  'capacity',
+  'window',
+  'refillTokens',
+  'algorithm',
+  'refill',
+  'maxHold',
+  'calendar',
+  'timeZone',
+  'anchor',
+]
 const otherColumns = ['key', 'action', 'expiresAt', 'note', 'balance', 'balanceAt']
 const numbers = [...bandColumns, 'balance', 'balanceAt', 'expiresAt']
 
