@@ -46,6 +46,20 @@ describe('the rules page', () => {
     await page.getByText('The rule is valid.').waitFor()
   })
 
+  it('replaces a calendar by the window that is typed', async () => {
+    const shop = await openShop()
+    const page = await open(`${shop.console}#/rules/shop/login`)
+    const yaml = page.getByRole('textbox', { name: 'YAML' })
+    await yaml.fill(
+      'id: login\nalgorithm: FIXED_WINDOW\nbands:\n  - capacity: 7\n    calendar: MONTH\n    anchor: 15\n    timeZone: Asia/Seoul\n',
+    )
+    await page.getByText('per calendar month').first().waitFor()
+    await page.getByRole('textbox', { name: 'Window', exact: true }).fill('2h')
+    await page.getByText('per 2 hours').first().waitFor()
+    await page.getByText('The rule is valid.').waitFor()
+    expect(await yaml.inputValue()).not.toMatch(/calendar|anchor|timeZone/)
+  })
+
   it('shows both versions to the second of two editors, and loses neither', async () => {
     const shop = await openShop()
     const first = await open(`${shop.console}#/rules/shop/login`)

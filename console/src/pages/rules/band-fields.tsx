@@ -18,8 +18,9 @@ function windowText({ window, windowMs, windowSeconds, refillSeconds }: BandDocu
   return seconds === undefined ? '' : `${seconds}s`
 }
 
+/** Replaces the window, whatever member it is in, or the calendar. */
 function withWindow(band: BandDocument, window: string): BandDocument {
-  const { windowMs, windowSeconds, refillSeconds, ...rest } = band
+  const { windowMs, windowSeconds, refillSeconds, calendar, timeZone, anchor, ...rest } = band
   return { ...rest, window }
 }
 
@@ -56,7 +57,7 @@ export function BandFields({ bands, issues, onChange }: BandFieldsProps) {
           />
           <TextField
             label={t('window')}
-            issue={issueOf(i, 'window', 'windowMs', 'windowSeconds', 'refillSeconds')}
+            issue={issueOf(i, 'window', 'windowMs', 'windowSeconds', 'refillSeconds', 'calendar')}
             value={windowText(band)}
             placeholder={band.calendar ?? '1m'}
             onValue={(value) => replace(i, withWindow(band, value))}
