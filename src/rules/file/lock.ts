@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { link, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { FluxGateError } from '../../core/errors.js'
@@ -17,7 +17,8 @@ export async function withFileLock<T>(lock: string, run: () => Promise<T>): Prom
   const mine = JSON.stringify({ pid: process.pid, host: hostname(), token: randomBytes(8).toString('hex') })
   const deadline = performance.now() + maxWaitMs
   while (!(await tryLock(lock, mine))) {
-    if (await isStale(lock)) await discard(lock)
+    const stale = await staleLock(lock)
+    if (stale !== undefined) await removeLock(lock, stale)
     else if (performance.now() < deadline) await sleep(2 + 10 * Math.random())
     else
       throw new FluxGateError(
@@ -42,24 +43,27 @@ async function tryLock(lock: string, mine: string): Promise<boolean> {
   }
 }
 
-async function isStale(lock: string): Promise<boolean> {
+/** The content of a lock whose holder has died. */
+async function staleLock(lock: string): Promise<string | undefined> {
+  const content = await contentOf(lock)
   const info = await stat(lock).catch(() => undefined)
-  if (info === undefined) return false
-  if (Date.now() - info.mtimeMs > staleMs) return true
-  const owner = ownerOf(await contentOf(lock))
-  return owner?.host === hostname() && !isAlive(owner.pid)
+  if (content === undefined || info === undefined) return undefined
+  if (Date.now() - info.mtimeMs > staleMs) return content
+  const owner = ownerOf(content)
+  return owner?.host === hostname() && !isAlive(owner.pid) ? content : undefined
 }
 
-/** Renames the lock before removing it, so that only one of several processes removes it. */
-async function discard(lock: string): Promise<void> {
+/** Removes the lock with this content. Another process may have removed it in the meantime, and hold a new one, which stays. */
+export async function removeLock(lock: string, content: string): Promise<void> {
   const aside = `${lock}.${randomBytes(6).toString('hex')}`
   await rename(lock, aside).catch(() => {})
+  if ((await contentOf(aside)) !== content) await link(aside, lock).catch(() => {})
   await rm(aside, { force: true })
 }
 
-function ownerOf(content: string | undefined): { readonly host: unknown; readonly pid: number } | undefined {
+function ownerOf(content: string): { readonly host: unknown; readonly pid: number } | undefined {
   try {
-    return JSON.parse(content ?? '')
+    return JSON.parse(content)
   } catch {
     // The lock is still being written, or was written by another program.
     return undefined
