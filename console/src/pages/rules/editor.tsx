@@ -1,4 +1,4 @@
-import { useEffect, useMemo, useState } from 'preact/hooks'
+import { useState } from 'preact/hooks'
 import { ApiError } from '../../state/api.js'
 import { putRuleInCandidate } from '../../state/candidates.js'
 import { hasRoute } from '../../state/features.js'
@@ -18,11 +18,12 @@ import { Icon } from '../../ui/icon.js'
 import { Empty } from '../../ui/states.js'
 import { notify, notifyError } from '../../ui/toast.js'
 import { HistoryDialog } from './history-dialog.js'
+import { useLeaveWarning, useRuleDraft } from './rule-draft.js'
 import { RuleForm } from './rule-form.js'
 import { ConflictDialog, SaveDialog } from './save-dialogs.js'
 import { useValidation } from './validation.js'
 import { ValidationList } from './validation-list.js'
-import { fromYaml, toYaml } from './yaml-text.js'
+import { toYaml } from './yaml-text.js'
 
 interface EditorProps {
   readonly ruleSetId: string
@@ -41,23 +42,20 @@ const blank: RuleDocument = {
   bands: [{ label: 'per-minute', capacity: 100, window: '1m' }],
 }
 
-const isRule = (value: unknown): value is RuleDocument =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
+function startOf(rule: RuleDocument | undefined, isNew: boolean): RuleDocument {
+  if (rule === undefined) return blank
+  return isNew ? { ...withoutVersion(rule), id: `${rule.id}-copy` } : withoutVersion(rule)
+}
 
 export function RuleEditor({ ruleSetId, rule, wantedId, isNew, onSaved }: EditorProps) {
-  const start = useMemo<RuleDocument>(() => {
-    if (!isNew) return withoutVersion(rule ?? blank)
-    return rule === undefined ? blank : { ...withoutVersion(rule), id: `${rule.id}-copy` }
-  }, [])
   /** The version that the edit is based on. */
   const [base, setBase] = useState(rule)
-  const [draft, setDraft] = useState<RuleDocument>(start)
-  const [text, setText] = useState(() => toYaml(start))
-  const [problem, setProblem] = useState('')
+  const { draft, text, problem, show, edit } = useRuleDraft(() => startOf(rule, isNew))
   const [dialog, setDialog] = useState<'save' | 'history'>()
   const [theirs, setTheirs] = useState<RuleDocument | 'deleted'>()
   const before = isNew || base === undefined ? '' : toYaml(withoutVersion(base))
   const isChanged = isNew || toYaml(draft) !== before || problem !== ''
+  useLeaveWarning(isChanged)
 
   // Validated as part of a set, so that the server checks everything that it checks when saving.
   const validation = useValidation(problem === '' ? { id: ruleSetId, rules: [draft] } : undefined, [draft, problem])
@@ -67,28 +65,6 @@ export function RuleEditor({ ruleSetId, rule, wantedId, isNew, onSaved }: Editor
     message,
   }))
 
-  useEffect(() => {
-    if (!isChanged) return
-    const warn = (event: BeforeUnloadEvent): void => event.preventDefault()
-    addEventListener('beforeunload', warn)
-    return () => removeEventListener('beforeunload', warn)
-  }, [isChanged])
-
-  const show = (next: RuleDocument): void => {
-    setDraft(next)
-    setText(toYaml(next))
-    setProblem('')
-  }
-  const edited = (next: string): void => {
-    setText(next)
-    const parsed = fromYaml(next)
-    if (parsed.problem !== '') setProblem(parsed.problem)
-    else if (!isRule(parsed.value)) setProblem(t('yamlNotRule'))
-    else {
-      setProblem('')
-      setDraft(parsed.value)
-    }
-  }
   const finish = (saved: RuleDocument, previous: RuleDocument | undefined): void => {
     onSaved()
     navigate(['rules', ruleSetId])
@@ -107,15 +83,9 @@ export function RuleEditor({ ruleSetId, rule, wantedId, isNew, onSaved }: Editor
       if (isNew || base === undefined) finish(await createRule(ruleSetId, draft), undefined)
       else finish(await patchRule(ruleSetId, base, mergePatchOf(withoutVersion(base), draft)), base)
     } catch (error) {
-      if (
-        !(error instanceof ApiError && (error.status === 412 || error.status === 404)) ||
-        base === undefined ||
-        isNew
-      ) {
-        notifyError(error)
-        return
-      }
-      setTheirs((await currentRule(ruleSetId, base.id).catch(() => undefined)) ?? 'deleted')
+      const isConflict = error instanceof ApiError && (error.status === 412 || error.status === 404)
+      if (!isConflict || base === undefined || isNew) notifyError(error)
+      else setTheirs((await currentRule(ruleSetId, base.id).catch(() => undefined)) ?? 'deleted')
     }
   }
   const tryOut = async (): Promise<void> => {
@@ -185,7 +155,7 @@ export function RuleEditor({ ruleSetId, rule, wantedId, isNew, onSaved }: Editor
             spellcheck={false}
             rows={Math.max(18, text.split('\n').length + 2)}
             value={text}
-            onInput={(event) => edited(event.currentTarget.value)}
+            onInput={(event) => edit(event.currentTarget.value)}
           />
           <ValidationList id="issues" problem={problem} issues={issues} isChecked={isChecked} valid={t('valid')} />
         </section>

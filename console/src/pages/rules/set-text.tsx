@@ -2,7 +2,7 @@ import { useMemo } from 'preact/hooks'
 import { t } from '../../text/translate.js'
 import { useValidation, type Validation } from './validation.js'
 import { ValidationList } from './validation-list.js'
-import { fromYaml } from './yaml-text.js'
+import { objectFromYaml } from './yaml-text.js'
 
 /** A rule set that is edited as YAML. */
 export interface SetDraft extends Validation {
@@ -13,21 +13,12 @@ export interface SetDraft extends Validation {
   readonly isValid: boolean
 }
 
-const isObject = (value: unknown): value is object =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-
-function parse(text: string): Pick<SetDraft, 'set' | 'problem'> {
-  const { value, problem } = fromYaml(text)
-  if (problem !== '') return { set: undefined, problem }
-  return isObject(value) ? { set: value, problem: '' } : { set: undefined, problem: t('yamlNotSet') }
-}
-
 /** Parses the text, and validates it on the server while it is edited. */
 export function useSetDraft(text: string): SetDraft {
-  const parsed = useMemo(() => parse(text), [text])
-  const validation = useValidation(parsed.set, [parsed])
-  const isValid = parsed.set !== undefined && validation.isChecked && validation.issues.length === 0
-  return { text, ...parsed, ...validation, isValid }
+  const { value: set, problem } = useMemo(() => objectFromYaml(text, t('yamlNotSet')), [text])
+  const validation = useValidation(set, [text])
+  const isValid = set !== undefined && validation.isChecked && validation.issues.length === 0
+  return { text, set, problem, ...validation, isValid }
 }
 
 interface SetTextProps {

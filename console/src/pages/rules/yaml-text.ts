@@ -21,6 +21,14 @@ export function fromYaml(text: string): ParsedYaml {
   }
 }
 
+/** Like `fromYaml`, for a document that must be an object. `notObject` is the problem of any other document. */
+export function objectFromYaml(text: string, notObject: string): { value: object | undefined; problem: string } {
+  const { value, problem } = fromYaml(text)
+  if (problem !== '') return { value: undefined, problem }
+  const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
+  return isObject ? { value, problem } : { value: undefined, problem: notObject }
+}
+
 /** Saves a rule set as a file that `fluxgate rules apply` and the import accept. */
 export function downloadSet(set: RuleSetDocument): void {
   const document = { ruleSets: [plainSet(set)] }
