@@ -94,14 +94,14 @@ export class SharedReports {
     }
   }
 
-  /** Removes all reports if there are too many: those of running processes are written again within a second. */
+  /** Removes all reports if there are too many: those of running processes are written again when their counts change. */
   async #makeRoom(ruleSetId: string): Promise<void> {
     const key = this.#key(ruleSetId)
     const count = await this.#call(ruleSetId, ['HLEN', key])
     if (Number(count) >= maxProcesses) await this.#call(ruleSetId, ['DEL', key])
   }
 
-  #key = (ruleSetId: string): string => `${this.#options.prefix}:{statistics}:candidate:${ruleSetId}`
+  readonly #key = (ruleSetId: string): string => `${this.#options.prefix}:{statistics}:candidate:${ruleSetId}`
 
   #call(ruleSetId: string, command: readonly string[]): Promise<unknown> {
     this.#connection ??= this.#options.connect()

@@ -40,7 +40,7 @@ export class Outages {
     return this.#outages.filter(({ toAt }) => toAt === null || toAt > since)
   }
 
-  #now = (): number => Math.round(this.#clock.now())
+  readonly #now = (): number => Math.round(this.#clock.now())
 }
 
 /** Merges the outages of several processes: those of one kind that overlap become one. */

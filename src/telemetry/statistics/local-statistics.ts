@@ -93,9 +93,9 @@ export class LocalStatistics implements Statistics {
     return Math.max(denied, this.#keys.find(name, now)?.requests ?? 0)
   }
 
-  #now = (): number => Math.round(this.#options.clock.now())
+  readonly #now = (): number => Math.round(this.#options.clock.now())
 
-  #shown = ({ ruleSetId, ruleId, key, isFormatted, requests, denied, lastAt }: KeyEntry): KeyCount => ({
+  readonly #shown = ({ ruleSetId, ruleId, key, isFormatted, requests, denied, lastAt }: KeyEntry): KeyCount => ({
     ruleSetId,
     ruleId,
     key: isFormatted ? key : this.#options.showKey(key),
