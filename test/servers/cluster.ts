@@ -1,6 +1,4 @@
-/**
- * A cluster of six nodes, three primaries with a replica each, that is quick to notice a dead primary.
- */
+/** A cluster of six nodes: three primaries with a replica each. */
 
 import { eventually } from '../fixtures/eventually.js'
 import { claims, idOf, isUp, ownerInTheEyesOf } from './cluster-view.js'
@@ -9,6 +7,10 @@ import { inSync } from './sentinel.js'
 import { beginMove, type SlotMove } from './slot-move.js'
 
 export interface ClusterOptions {
+  /**
+   * The time without a reply after which a node counts as failed, and its replica takes over without what it had not received. Default
+   * 60,000: a machine that pauses must not cause this. Tests of failovers set a second.
+   */
   readonly nodeTimeoutMs?: number
   readonly binary?: string
 }
@@ -32,10 +34,13 @@ const shares: readonly (readonly [first: number, last: number])[] = [
   [10_923, slots - 1],
 ]
 
-export async function startCluster({ nodeTimeoutMs = 1_000, binary }: ClusterOptions = {}): Promise<Cluster> {
+const formingTimeoutMs = 1_000
+
+export async function startCluster({ nodeTimeoutMs = 60_000, binary }: ClusterOptions = {}): Promise<Cluster> {
   const config = [
     'cluster-enabled yes',
-    `cluster-node-timeout ${nodeTimeoutMs}`,
+    // Nodes exchange what they know more often with a shorter timeout, so the cluster is formed sooner.
+    `cluster-node-timeout ${formingTimeoutMs}`,
     'cluster-migration-barrier 100',
     // Nodes do not announce a replica to clients before its primary has pinged it.
     'repl-ping-replica-period 1',
@@ -45,6 +50,8 @@ export async function startCluster({ nodeTimeoutMs = 1_000, binary }: ClusterOpt
   const start = () => startRedis({ config, ...(binary && { binary }) })
   const nodes = await Promise.all(Array.from({ length: 6 }, start))
   await form(nodes)
+  if (nodeTimeoutMs !== formingTimeoutMs)
+    for (const node of nodes) await node.call('CONFIG', 'SET', 'cluster-node-timeout', nodeTimeoutMs)
 
   const primaryOf = (slot: number) =>
     eventually(`a primary of slot ${slot}`, async () =>

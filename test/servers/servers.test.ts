@@ -184,7 +184,7 @@ describe('a group of sentinels', () => {
 describe('a cluster', () => {
   let cluster: Cluster
   beforeAll(async () => {
-    cluster = await startCluster()
+    cluster = await startCluster({ nodeTimeoutMs: 1_000 })
   })
   afterAll(() => cluster.stop())
 

@@ -11,7 +11,7 @@ import { type MakeFault, moment, serverFaults, until } from './server-faults.js'
 import type { Scene, Topology } from './topology.js'
 
 export async function startClusterTopology(): Promise<Topology> {
-  const cluster = await startCluster()
+  const cluster = await startCluster({ nodeTimeoutMs: 1_000 })
   const watch = new PrimaryWatch(cluster.nodes)
   await watch.answered()
   const faults: readonly MakeFault[] = [

@@ -11,7 +11,7 @@ import { freshPrefix } from '../../servers/shared-redis.js'
 
 let cluster: Cluster
 beforeAll(async () => {
-  cluster = await startCluster()
+  cluster = await startCluster({ nodeTimeoutMs: 1_000 })
 })
 afterAll(() => cluster.stop())
 

@@ -52,7 +52,7 @@ describe('a cluster', () => {
   let cluster: Cluster
   let connection: OpenedRedis
   beforeAll(async () => {
-    cluster = await startCluster()
+    cluster = await startCluster({ nodeTimeoutMs: 1_000 })
     connection = openRedis({ clusterNodes: cluster.nodes.slice(0, 2).map(addressOf) })
   })
   afterAll(async () => {

@@ -24,7 +24,7 @@ const slot = 12_182
 describe('a cluster', () => {
   let cluster: Cluster
   beforeAll(async () => {
-    cluster = await startCluster()
+    cluster = await startCluster({ nodeTimeoutMs: 1_000 })
   })
   afterAll(() => cluster.stop())
   const clusterNodes = () => cluster.nodes.map(({ host, port }) => `${host}:${port}`)
