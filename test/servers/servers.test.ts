@@ -12,7 +12,7 @@ import { type Cluster, startCluster } from './cluster.js'
 import { type RedisOptions, type RedisServer, startRedis } from './redis-server.js'
 import { callOnce, openConnection } from './resp.js'
 import { selfSigned } from './self-signed.js'
-import { startSentinel } from './sentinel.js'
+import { quickFailover, startSentinel } from './sentinel.js'
 import { freshPrefix, sharedRedis } from './shared-redis.js'
 import { startProxy } from './tcp-proxy.js'
 import { valkeyBinary } from './valkey.js'
@@ -157,7 +157,7 @@ describe('the server that all tests share', () => {
 
 describe('a group of sentinels', () => {
   it('promotes a replica when the primary dies, and adds the old primary back as a replica', async () => {
-    const group = await stopAfterTest(startSentinel({ password: 'secret' }))
+    const group = await stopAfterTest(startSentinel({ ...quickFailover, password: 'secret' }))
     const first = await group.primary()
     expect(await group.replicas()).toHaveLength(2)
     await first.call('SET', 'key', 'kept')

@@ -9,7 +9,7 @@ import { settlesWithin } from '../../fixtures/settles-within.js'
 import { stopAfterTest } from '../../fixtures/stop-after-test.js'
 import { startRedis } from '../../servers/redis-server.js'
 import { callOnce } from '../../servers/resp.js'
-import { startSentinel } from '../../servers/sentinel.js'
+import { quickFailover, startSentinel } from '../../servers/sentinel.js'
 import { freshPrefix, sharedRedis } from '../../servers/shared-redis.js'
 import { startProxy } from '../../servers/tcp-proxy.js'
 import { aborted, closedAfterTest, lost, openLock, timedOut } from './test-locks.js'
@@ -208,7 +208,7 @@ describe('fencing tokens', () => {
   })
 
   it('keep increasing through a failover to a replica without any data', async () => {
-    const group = await stopAfterTest(startSentinel())
+    const group = await stopAfterTest(startSentinel(quickFailover))
     const sentinels = group.sentinels.map(({ host, port }) => ({ host, port }))
     const lock = openLock({ waitMs: 25_000, ttlMs: 2_000 }, { sentinels, sentinelName: group.name })
     const before = await lock.using('orders', (_, { fence }) => fence)

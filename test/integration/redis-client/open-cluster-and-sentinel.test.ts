@@ -7,7 +7,7 @@ import { settlesWithin } from '../../fixtures/settles-within.js'
 import { type Cluster, startCluster } from '../../servers/cluster.js'
 import { freePort } from '../../servers/free-port.js'
 import type { RedisServer } from '../../servers/redis-server.js'
-import { type SentinelGroup, startSentinel } from '../../servers/sentinel.js'
+import { quickFailover, type SentinelGroup, startSentinel } from '../../servers/sentinel.js'
 
 const addressOf = ({ host, port }: { host: string; port: number }): string => `${host}:${port}`
 
@@ -166,7 +166,7 @@ describe('sentinels', () => {
   let connection: OpenedRedis
   const password = 's3cret'
   beforeAll(async () => {
-    group = await startSentinel({ password })
+    group = await startSentinel({ ...quickFailover, password })
     connection = openRedis({ sentinels: group.sentinels.map(addressOf), sentinelName: group.name, password })
   })
   afterAll(async () => {

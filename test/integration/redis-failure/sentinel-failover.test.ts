@@ -15,7 +15,7 @@ import {
 import { stopAfterTest } from '../../fixtures/stop-after-test.js'
 import { type RedisServer, startRedis } from '../../servers/redis-server.js'
 import { openConnection } from '../../servers/resp.js'
-import { startSentinel } from '../../servers/sentinel.js'
+import { quickFailover, startSentinel } from '../../servers/sentinel.js'
 
 const callers = 6
 
@@ -65,7 +65,7 @@ async function replicated(primary: RedisServer): Promise<void> {
 
 describe('servers behind sentinels', () => {
   it('fail over: decisions go on, and the new primary makes them', async () => {
-    const group = await stopAfterTest(startSentinel())
+    const group = await stopAfterTest(startSentinel(quickFailover))
     const sentinels = group.sentinels.map(({ host, port }) => `${host}:${port}`)
     const shared = await openShared({ sentinels, sentinelName: group.name })
     // Replication is asynchronous: only what had been copied before the failover is sure to survive it.
