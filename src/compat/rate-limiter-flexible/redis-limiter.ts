@@ -60,7 +60,7 @@ export class RateLimiterRedis extends RateLimiterAbstract {
     this.blockOnConsumed = options.blockOnConsumed
     this.insuranceLimiter = options.insuranceLimiter
     // A client that is not connected may be incomplete, and is not used before it is ready.
-    if (this.#isUsable()) void this.counters
+    if (this.#isUsable()) this.#counters = this.#openCounters()
   }
 
   protected get counters(): HitCounters {

@@ -39,7 +39,7 @@ export class CheckClient {
   readonly #breaker: CircuitBreaker
   readonly #onStateChange: ((state: BreakerState) => void) | undefined
   readonly #batches: TurnBatches<PendingCheck>
-  readonly #refunds = new Set<Promise<unknown>>()
+  readonly #changes = new Set<Promise<unknown>>()
 
   constructor(client: HttpClient, breaker: CircuitBreaker, onStateChange: ((state: BreakerState) => void) | undefined) {
     this.#client = client
@@ -81,18 +81,18 @@ export class CheckClient {
     return this.#tracked(call)
   }
 
-  async #tracked<T>(refund: Promise<T>): Promise<T> {
-    this.#refunds.add(refund)
+  async #tracked<T>(change: Promise<T>): Promise<T> {
+    this.#changes.add(change)
     try {
-      return await refund
+      return await change
     } finally {
-      this.#refunds.delete(refund)
+      this.#changes.delete(change)
     }
   }
 
-  /** Resolves when no refund or release is in flight. */
+  /** Resolves when no refund, release or change of a reservation is in flight. */
   async settled(): Promise<void> {
-    await Promise.allSettled(this.#refunds)
+    await Promise.allSettled(this.#changes)
   }
 
   async #send(checks: readonly PendingCheck[]): Promise<void> {
