@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useState } from 'preact/hooks'
 import { putCandidate } from '../../state/candidates.js'
 import { hasRoute } from '../../state/features.js'
 import { navigate } from '../../state/route.js'
@@ -11,7 +11,8 @@ import { notify, notifyError } from '../../ui/toast.js'
 import { SetText, useSetDraft } from '../rules/set-text.js'
 import { toYaml } from '../rules/yaml-text.js'
 import { ComparisonView } from './comparison.js'
-import type { Comparison, WhatIfReply, WhatIfRequest } from './protocol.js'
+import { LogDrop } from './log-drop.js'
+import { useComparison } from './use-comparison.js'
 
 /** Compares the current rules with changed ones over an access log. The log stays in the browser. */
 export function WhatIf() {
@@ -27,41 +28,11 @@ function Comparer({ sets }: { readonly sets: readonly RuleSetDocument[] }) {
   const set = sets.find(({ id }) => id === setId) as RuleSetDocument
   const [text, setText] = useState(() => toYaml(plainSet(set)))
   const [file, setFile] = useState<File>()
-  const [progress, setProgress] = useState<{ read: number; lines: number }>()
-  const [result, setResult] = useState<Comparison>()
-  const [problem, setProblem] = useState('')
-  const [isOver, setOver] = useState(false)
-  const worker = useRef<Worker>(undefined)
-  const stop = (): void => {
-    worker.current?.terminate()
-    worker.current = undefined
-    setProgress(undefined)
-  }
-  useEffect(() => stop, [])
+  const { progress, result, problem, start, stop } = useComparison()
   const draft = useSetDraft(text)
   const run = (): void => {
     if (file === undefined || draft.set === undefined) return
-    stop()
-    setResult(undefined)
-    setProblem('')
-    setProgress({ read: 0, lines: 0 })
-    const started = new Worker(new URL('./worker.ts', import.meta.url), { type: 'module' })
-    worker.current = started
-    started.onmessage = ({ data }: MessageEvent<WhatIfReply>) => {
-      if (data.kind === 'progress') {
-        setProgress(data)
-        return
-      }
-      stop()
-      if (data.kind === 'done') setResult(data.comparison)
-      else setProblem(data.message)
-    }
-    started.onerror = (event) => {
-      stop()
-      setProblem(event.message || t('workerFailed'))
-    }
-    const request: WhatIfRequest = { file, current: { ruleSets: [plainSet(set)] }, changed: { ruleSets: [draft.set] } }
-    started.postMessage(request)
+    start({ file, current: { ruleSets: [plainSet(set)] }, changed: { ruleSets: [draft.set] } })
   }
   const startCandidate = async (): Promise<void> => {
     try {
@@ -72,11 +43,9 @@ function Comparer({ sets }: { readonly sets: readonly RuleSetDocument[] }) {
       notifyError(error)
     }
   }
-  const chosen = (next: File | undefined): void => {
-    if (next === undefined) return
+  const choose = (next: File): void => {
+    stop()
     setFile(next)
-    setResult(undefined)
-    setProblem('')
   }
   return (
     <>
@@ -96,30 +65,7 @@ function Comparer({ sets }: { readonly sets: readonly RuleSetDocument[] }) {
       <div class="columns">
         <section class="card log-card" aria-labelledby="log-title">
           <h2 id="log-title">{t('log')}</h2>
-          <label
-            class={isOver ? 'drop is-over' : 'drop'}
-            onDragOver={(event) => {
-              event.preventDefault()
-              setOver(true)
-            }}
-            onDragLeave={() => setOver(false)}
-            onDrop={(event) => {
-              event.preventDefault()
-              setOver(false)
-              chosen(event.dataTransfer?.files[0])
-            }}
-          >
-            <Icon name="upload" size={26} />
-            <strong>{file === undefined ? t('dropLog') : file.name}</strong>
-            <span class="muted small">
-              {file === undefined ? t('logFormats') : t('megabytes', { size: (file.size / 1e6).toFixed(1) })}
-            </span>
-            <input
-              type="file"
-              class="visually-hidden"
-              onChange={({ currentTarget: { files } }) => chosen(files?.[0])}
-            />
-          </label>
+          <LogDrop file={file} onChoose={choose} />
           <p class="muted small">{t('logStays')}</p>
         </section>
         <section class="card" aria-labelledby="changed-title">
