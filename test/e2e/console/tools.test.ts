@@ -293,7 +293,7 @@ describe('what if', () => {
     expect([...page.hosts]).toEqual([new URL(shop.url).host])
   })
 
-  it('shows progress, and stops when it is cancelled', async () => {
+  it('shows progress, and stops when it is cancelled or another log is chosen', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'fluxgate-log-'))
     onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
     const log = join(folder, 'access.jsonl')
@@ -310,5 +310,14 @@ describe('what if', () => {
     expect(await page.getByRole('button', { name: 'Compare' }).isEnabled()).toBe(true)
     await expect.poll(() => page.workers()).toEqual([])
     await page.getByRole('region', { name: 'Result', exact: true }).waitFor({ state: 'detached' })
+    await page.getByRole('button', { name: 'Compare' }).click()
+    await page.getByRole('progressbar', { name: 'Progress' }).waitFor()
+    const other = join(folder, 'other.jsonl')
+    writeFileSync(other, line)
+    await page.locator('input[type=file]').setInputFiles(other)
+    await page.getByText('other.jsonl').waitFor()
+    await page.getByRole('progressbar').waitFor({ state: 'detached' })
+    await expect.poll(() => page.workers()).toEqual([])
+    expect(await page.getByRole('region', { name: 'Result', exact: true }).count()).toBe(0)
   })
 })
