@@ -13,8 +13,10 @@ for item = 1, items do
     if value then
       local writtenTag, whole, fraction, writtenAt, writtenWindow = unpackNumbers('<I4i5I6I7I6', value, byte)
       level = fraction + (now - writtenAt) * tokens
-      isDone = writtenTag == tag and writtenWindow == window and now >= writtenAt and level < exactLimit
-      if not isDone then break end
+      if writtenTag ~= tag or writtenWindow ~= window or now < writtenAt or level >= exactLimit then
+        isDone = false
+        break
+      end
       byte = byte + 28
       if level >= window then
         local gained = floor(level / window)
@@ -24,8 +26,13 @@ for item = 1, items do
       left = whole - permits
     end
     local missing = (capacity - left) * window
-    isDone, isEmpty = missing < exactLimit, left < 0
-    if isEmpty or not isDone then break end
+    if missing >= exactLimit then
+      isDone = false
+      break
+    elseif left < 0 then
+      isEmpty = true
+      break
+    end
     local lacking = missing - level
     local ticks = lacking / tokens
     if ticks > fillTicks then fillTicks = ticks end

@@ -1,6 +1,6 @@
 /** Generated from consume.lua by scripts/assemble-lua.mjs; do not edit. */
 export const consumeScript = {
-  sha: '8e52068fcbb1fc885041b96c7806a8d94a1eea13',
+  sha: 'c0992cf75d8f10a8188547b0c888441a2efedc49',
   source: `local RUN = 7
 local FAILED, ALLOWED, EMPTY = 2, 3, 4
 local TOKEN_BUCKET, FIXED_WINDOW = 1, 4
@@ -131,8 +131,10 @@ local level, left = 0, capacity - permits
 if value then
 local writtenTag, whole, fraction, writtenAt, writtenWindow = unpackNumbers('<I4i5I6I7I6', value, byte)
 level = fraction + (now - writtenAt) * tokens
-isDone = writtenTag == tag and writtenWindow == window and now >= writtenAt and level < exactLimit
-if not isDone then break end
+if writtenTag ~= tag or writtenWindow ~= window or now < writtenAt or level >= exactLimit then
+isDone = false
+break
+end
 byte = byte + 28
 if level >= window then
 local gained = floor(level / window)
@@ -142,8 +144,13 @@ if whole >= capacity then whole, level = capacity, 0 end
 left = whole - permits
 end
 local missing = (capacity - left) * window
-isDone, isEmpty = missing < exactLimit, left < 0
-if isEmpty or not isDone then break end
+if missing >= exactLimit then
+isDone = false
+break
+elseif left < 0 then
+isEmpty = true
+break
+end
 local lacking = missing - level
 local ticks = lacking / tokens
 if ticks > fillTicks then fillTicks = ticks end
