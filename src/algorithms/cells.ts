@@ -17,8 +17,8 @@ export interface CellAlgorithm {
     maxWaitTicks: number,
     out: Step,
   ): void
-  /** Like `Buckets.stepQuickly`. `start` is never negative; an unused bucket has NaN in its first cell. */
-  stepQuickly?(cells: Float64Array, start: number, band: Band, permits: number, now: number, out: Step): boolean
+  /** Like `Buckets.take`, without changing the last cell. `start` is never negative; an unused bucket has NaN in its first cell. */
+  take?(cells: Float64Array, start: number, band: Band, permits: number, now: number, out: Step): boolean
   /** Writes the state after a refund to `next`. Returns false if the permits cannot be refunded. */
   refund(
     cells: Float64Array,
@@ -105,13 +105,31 @@ export class Cells implements Buckets {
     this.#algorithm.step(this.#rows.cells, this.#startOf(slot), band, permits, now, maxWaitTicks, out)
   }
 
-  stepQuickly(slot: number, band: Band, permits: number, now: number, out: Step): boolean {
+  take(slot: number, band: Band, permits: number, now: number, out: Step): boolean {
     const algorithm = this.#algorithm
-    if (algorithm.stepQuickly === undefined || slot < 0 || permits === 0) return false
+    if (algorithm.take === undefined || slot < 0 || permits === 0) return false
     const { cells, stride } = this.#rows
     const start = slot * stride + this.#offset
-    if (start >= cells.length) return false
-    return algorithm.stepQuickly(cells, start, band, permits, now, out)
+    return start < cells.length && algorithm.take(cells, start, band, permits, now, out)
+  }
+
+  stepQuickly(slot: number, band: Band, permits: number, now: number, out: Step): boolean {
+    const algorithm = this.#algorithm
+    if (algorithm.take === undefined || slot < 0 || permits === 0) return false
+    const { cells, stride } = this.#rows
+    const start = slot * stride + this.#offset
+    if (start >= cells.length || !algorithm.take(cells, start, band, permits, now, out)) return false
+    const { next } = out
+    const first = cells[start] as number
+    const second = cells[start + 1] as number
+    const third = cells[start + 2] as number
+    cells[start] = next[0] as number
+    cells[start + 1] = next[1] as number
+    cells[start + 2] = next[2] as number
+    next[0] = first
+    next[1] = second
+    next[2] = third
+    return true
   }
 
   write(slot: number, next: Float64Array): void {

@@ -74,13 +74,17 @@ function windowAlgorithm(windows: Windows): CellAlgorithm {
 const unknown = -1
 
 /** Fast path of nearly all granted requests: the bucket is of the current window, and nothing waits for the next one. */
-function stepQuickly(cells: Float64Array, start: number, band: Band, permits: number, now: number, out: Step): boolean {
+function take(cells: Float64Array, start: number, band: Band, permits: number, now: number, out: Step): boolean {
   const { capacity, windowTicks } = band
   const window = cells[start] as number
-  const count = (cells[start + 1] as number) + permits
+  const countBefore = cells[start + 1] as number
+  const at = cells[start + 2] as number
+  const count = countBefore + permits
   // The window of an unused bucket is NaN, which equals no window.
-  if (now < (cells[start + 2] as number) || count > capacity || window !== windowOf(now, band)) return false
-  put(out.next, window, count, now, cells[start + 3] as number)
+  if (now < at || count > capacity || window !== windowOf(now, band)) return false
+  put(out.next, window, countBefore, at, cells[start + 3] as number)
+  cells[start + 1] = count
+  cells[start + 2] = now
   out.allowed = true
   out.delay = 0
   out.retryAfter = 0
@@ -90,5 +94,5 @@ function stepQuickly(cells: Float64Array, start: number, band: Band, permits: nu
   return true
 }
 
-export const fixedWindow: CellAlgorithm = { ...windowAlgorithm(fixedWindows), stepQuickly }
+export const fixedWindow: CellAlgorithm = { ...windowAlgorithm(fixedWindows), take }
 export const calendarWindow = windowAlgorithm(calendarWindows)

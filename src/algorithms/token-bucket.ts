@@ -14,7 +14,7 @@ import { carriedFraction, refill, ticksUntil } from './level.js'
 
 export const tokenBucket: CellAlgorithm = {
   stamp: 2,
-  stepQuickly,
+  take,
 
   step(cells, start, band, permits, now, maxWaitTicks, out) {
     const { next } = out
@@ -56,7 +56,7 @@ export const tokenBucket: CellAlgorithm = {
  * Fast path of nearly all granted requests: the bucket is in use, was written under the same window, has enough permits, and
  * all products are below 2⁵³. Otherwise returns false and writes nothing.
  */
-function stepQuickly(
+function take(
   cells: Float64Array,
   start: number,
   { capacity, refillTokens, windowTicks }: Band,
@@ -64,9 +64,12 @@ function stepQuickly(
   now: number,
   out: Step,
 ): boolean {
-  const elapsed = now - (cells[start + 2] as number)
-  let whole = cells[start] as number
-  let fraction = (cells[start + 1] as number) + elapsed * refillTokens
+  const wholeBefore = cells[start] as number
+  const fractionBefore = cells[start + 1] as number
+  const at = cells[start + 2] as number
+  const elapsed = now - at
+  let whole = wholeBefore
+  let fraction = fractionBefore + elapsed * refillTokens
   if (elapsed < 0 || fraction >= exactLimit || cells[start + 3] !== windowTicks) return false
   if (fraction >= windowTicks) {
     const refilled = Math.floor(fraction / windowTicks)
@@ -81,11 +84,10 @@ function stepQuickly(
   const missing = (capacity - left) * windowTicks
   // The level of an unused bucket is NaN, for which every comparison is false.
   if (!(left >= 0 && missing < exactLimit)) return false
-  const { next } = out
-  next[0] = left
-  next[1] = fraction
-  next[2] = now
-  next[3] = windowTicks
+  put(out.next, wholeBefore, fractionBefore, at, windowTicks)
+  cells[start] = left
+  cells[start + 1] = fraction
+  cells[start + 2] = now
   out.allowed = true
   out.delay = 0
   out.retryAfter = 0

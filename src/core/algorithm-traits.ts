@@ -26,3 +26,7 @@ export const algorithmTraits: Readonly<Record<AlgorithmName, AlgorithmTraits>> =
 /** True if a grant of one of these bands occupies a slot until it is released. */
 export const takeHolds = (bands: readonly Band[]): boolean =>
   bands.some(({ algorithm }) => algorithmTraits[algorithm].takesHolds)
+
+/** True if the windows of all bands have a fixed length. Those of a calendar have not, and holds have none. */
+export const haveFixedWindows = (bands: readonly Band[]): boolean =>
+  bands.every(({ algorithm, calendar }) => calendar === undefined && !algorithmTraits[algorithm].takesHolds)

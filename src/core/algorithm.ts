@@ -71,6 +71,11 @@ export interface Buckets {
   step(slot: number, band: Band, permits: number, now: number, maxWaitTicks: number, out: Step): void
   /** Optional fast path for requests that are granted at once. Returns false, with `out` unchanged, if `step` must be called. */
   stepQuickly?(slot: number, band: Band, permits: number, now: number, out: Step): boolean
+  /**
+   * Optional: like `stepQuickly`, but stores the new state at once. `out.next` is then the state before, so that `write` undoes the
+   * call.
+   */
+  take?(slot: number, band: Band, permits: number, now: number, out: Step): boolean
   /** Stores the state that a step has proposed. `hold` identifies the hold of an algorithm that takes holds. */
   write(slot: number, next: Float64Array, hold?: HoldId): void
   /** Refunds permits that were granted for the tick `grantedAt`, never above capacity. */

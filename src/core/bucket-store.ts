@@ -1,4 +1,5 @@
 import type { Step } from './algorithm.js'
+import { haveFixedWindows } from './algorithm-traits.js'
 import type { Ban } from './bans/ban.js'
 import type { BanStorage } from './bans/ban-storage.js'
 import type { FluxGateError } from './errors.js'
@@ -43,6 +44,8 @@ export interface BucketGroup {
   readonly onStoreFailure?: OnStoreFailure | undefined
   /** True if a band uses the algorithm CONCURRENCY: a granted charge occupies slots until its hold is released. */
   readonly takesHolds?: boolean
+  /** True if the windows of all bands have a fixed length: no band has a calendar or takes holds. */
+  readonly hasFixedWindows?: boolean
   /** Holds values that a store has computed for this group. Set if many decisions reuse the group. */
   readonly memo?: GroupMemo
 }
@@ -51,6 +54,7 @@ export interface BucketGroup {
 export const withBands = (group: BucketGroup, bands: readonly Band[]): BucketGroup => ({
   ...group,
   bands,
+  hasFixedWindows: haveFixedWindows(bands),
   rule: group.rule ?? group,
   memo: newMemo(),
 })

@@ -1,4 +1,4 @@
-import { algorithmTraits, takeHolds } from '../algorithm-traits.js'
+import { algorithmTraits, haveFixedWindows, takeHolds } from '../algorithm-traits.js'
 import { type BucketGroup, type Charge, newMemo, type RuleCharge } from '../bucket-store.js'
 import { ticksUp } from '../clock.js'
 import { compileKey, type KeyOf, type ScopeKeyOptions } from '../keys/scope-key-resolver.js'
@@ -218,6 +218,7 @@ export function compileRule(
     countsAddresses,
     onStoreFailure,
     takesHolds,
+    hasFixedWindows: haveFixedWindows(bands),
     ban,
     memo,
   }

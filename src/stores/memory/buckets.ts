@@ -89,12 +89,21 @@ export class MemoryBuckets implements MemoryStore {
     const result = this.#result
     const now = ticks(this.#clock)
     result.now = now
+    result.granted = true
+    let taken = 0
+    for (; taken < buckets.length; taken++) {
+      const step = steps[taken] ?? this.#addStep()
+      if (!buckets[taken]?.take?.(slot, bands[taken] as Band, permits, now, step)) break
+    }
+    if (taken === buckets.length) return result
+    // Puts back what was taken, because the next band may deny.
+    for (let i = 0; i < taken; i++) (buckets[i] as Buckets).write(slot, (steps[i] as Step).next)
     let allowed = true
     for (let i = 0; i < buckets.length; i++) {
       const step = steps[i] ?? this.#addStep()
       const ofBand = buckets[i] as Buckets
       const band = bands[i] as Band
-      if (ofBand.stepQuickly?.(slot, band, permits, now, step)) continue
+      if (i !== taken && ofBand.stepQuickly?.(slot, band, permits, now, step)) continue
       ofBand.step(slot, band, permits, now, maxWaitTicks, step)
       if (!step.allowed) allowed = false
     }
