@@ -2,13 +2,22 @@
  * Reservations are kept by the hundred thousand, so each holds only what differs from others: its keys, and its numbers in one
  * array. The rest, such as the rules and the names of the costs, is shared by all reservations with the same rules.
  */
-import type { BandResult, BucketGroup, Charge, ChargeResult, RuleCharge } from '../../core/bucket-store.js'
+import {
+  type BandResult,
+  type BucketGroup,
+  type Charge,
+  type ChargeResult,
+  chargeOf,
+  type RuleCharge,
+} from '../../core/bucket-store.js'
 import type { ChargedCost, ReservationTerms, ReservedState } from '../../core/reservations/reservation-storage.js'
 
 /** The part that reservations share. */
 interface SharedTerms extends ReservationTerms {
   readonly rules: readonly RuleCharge[]
 }
+
+type ReservedCosts = Pick<ReservationTerms, 'costs' | 'names'>
 
 /** A `ReservedState` with the terms of its reservation. */
 export interface PackedState {
@@ -31,23 +40,25 @@ export class ReservationPacker {
   readonly #termsOf = new WeakMap<BucketGroup, SharedTerms>()
   #termsWithoutCharges: SharedTerms | undefined
 
-  pack(state: ReservedState, { costs, names }: Pick<ReservationTerms, 'costs' | 'names'>): PackedState {
-    const { ruleSetId, reason, charges, result } = state
-    const rules = charges.map(({ group, maxWaitTicks, policy, shadow }) => ({ group, maxWaitTicks, policy, shadow }))
-    return {
-      terms: this.#shared({ ruleSetId, reason, rules, costs, names }),
-      keys: keysOf(charges),
-      numbers: numbersOf(charges, result),
-    }
+  pack({ ruleSetId, reason, charges, result }: ReservedState, { costs, names }: ReservedCosts): PackedState {
+    const terms = this.#shared({ ruleSetId, reason, rules: charges, costs, names })
+    return { terms, keys: keysOf(charges), numbers: numbersOf(charges, result) }
   }
 
   #shared(terms: SharedTerms): SharedTerms {
     const group = terms.rules[0]?.group
     const known = group === undefined ? this.#termsWithoutCharges : this.#termsOf.get(group)
     if (known !== undefined && hasSameTerms(known, terms)) return known
-    if (group === undefined) this.#termsWithoutCharges = terms
-    else this.#termsOf.set(group, terms)
-    return terms
+    const rules = terms.rules.map(({ group, maxWaitTicks, policy, shadow }) => ({
+      group,
+      maxWaitTicks,
+      policy,
+      shadow,
+    }))
+    const kept = { ...terms, rules }
+    if (group === undefined) this.#termsWithoutCharges = kept
+    else this.#termsOf.set(group, kept)
+    return kept
   }
 }
 
@@ -55,7 +66,7 @@ export function unpack({ terms, keys, numbers }: PackedState): ReservedState {
   const { ruleSetId, reason, rules } = terms
   const charges = rules.map((rule, i): Charge => {
     const key = typeof keys === 'string' ? keys : (keys[i] as string)
-    return { ...rule, key, permits: numbers[numbersBeforeCharges + i] as number }
+    return chargeOf(rule, key, numbers[numbersBeforeCharges + i] as number)
   })
   const bands: BandResult[] = []
   const first = numbersBeforeCharges + rules.length
@@ -82,15 +93,20 @@ function numbersOf(charges: readonly Charge[], { granted, now, bands }: ChargeRe
 }
 
 function bandAt(numbers: readonly number[], at: number): BandResult {
-  const [flags = 0, delay = 0, retryAfter = 0, remaining = 0, resetAt = 0] = numbers.slice(at, at + numbersPerBand)
-  const band = { allowed: (flags & allowedBit) !== 0, delay, retryAfter, remaining, resetAt }
+  const flags = numbers[at] as number
+  const band = {
+    allowed: (flags & allowedBit) !== 0,
+    delay: numbers[at + 1] as number,
+    retryAfter: numbers[at + 2] as number,
+    remaining: numbers[at + 3] as number,
+    resetAt: numbers[at + 4] as number,
+  }
   return (flags & bannedBit) === 0 ? band : { ...band, banned: true }
 }
 
 function keysOf(charges: readonly Charge[]): string | readonly string[] {
-  const keys = charges.map(({ key }) => key)
-  const [first = ''] = keys
-  return keys.every((key) => key === first) ? first : keys
+  const first = charges[0]?.key ?? ''
+  return charges.every(({ key }) => key === first) ? first : charges.map(({ key }) => key)
 }
 
 const hasSameTerms = (one: SharedTerms, other: SharedTerms): boolean =>
