@@ -53,9 +53,9 @@ export function escapeKeyPart(part: string): string {
     const code = part.charCodeAt(at)
     // Surrogates are escaped only if they are not pairs.
     if (code >= 0x80) return part.replace(specials, escapeCharacter)
-    const escape = asciiEscapes[code] as string
-    if (escape === '') continue
-    escaped += part.slice(from, at) + escape
+    const replacement = asciiEscapes[code] as string
+    if (replacement === '') continue
+    escaped += part.slice(from, at) + replacement
     from = at + 1
   }
   return from === 0 ? part : escaped + part.slice(from)
