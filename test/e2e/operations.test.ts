@@ -46,7 +46,7 @@ async function served() {
     return ((await response.json()) as { allowed: boolean }).allowed
   }
   const ask = (...args: string[]) => run(workspace, [...args, '--server', api], env)
-  return { workspace, api, check, ask, token: env.FLUXGATE_ADMIN_TOKEN }
+  return { workspace, api, check, ask }
 }
 
 describe('fluxgate init', () => {
@@ -122,18 +122,11 @@ describe('fluxgate overrides', () => {
     expect((await ask('overrides', 'get', 'api', 'per-address', '10.0.0.0/8')).status).toBe(1)
   }, 60_000)
 
-  it('lists requests in progress and calendar quotas', async () => {
-    const { api, ask, token } = await served()
-    const bands = [
-      { capacity: 3, algorithm: 'CONCURRENCY' },
-      { capacity: 10, algorithm: 'FIXED_WINDOW', calendar: 'MONTH' },
-    ]
-    const response = await fetch(`${api}/api/rule-sets/api/rules/other-limits/overrides/192.0.2.1`, {
-      method: 'PUT',
-      headers: { 'Content-Type': 'application/json', Authorization: `Bearer ${token}` },
-      body: JSON.stringify({ action: 'LIMIT', bands }),
-    })
-    expect(response.status).toBe(201)
+  it('sets and lists requests in progress and calendar quotas', async () => {
+    const { ask } = await served()
+    const limits = ['--limit', '3/concurrent', '--limit', '10/month']
+    const set = await ask('overrides', 'set', 'api', 'other-limits', '192.0.2.1', ...limits)
+    expect(set).toMatchObject({ status: 0, stdout: 'Override for 192.0.2.1 created.\n' })
     const listed = await ask('overrides', 'list', 'api', 'other-limits')
     expect(listed.stdout).toMatch(/192\.0\.2\.1 +LIMIT +3 concurrent, 10 per month/)
   }, 60_000)

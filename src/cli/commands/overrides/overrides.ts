@@ -1,4 +1,5 @@
 import { Command, InvalidArgumentError, Option } from 'commander'
+import { type CalendarUnit, calendarUnits } from '../../../core/calendar/calendar.js'
 import type { Override } from '../../../core/contracts/override-store.js'
 import { omitUndefined } from '../../../core/omit-undefined.js'
 import type { AlgorithmName } from '../../../core/rule.js'
@@ -70,6 +71,7 @@ export function overridesCommand(): Command {
 const setExamples = `
 Examples:
   $ fluxgate overrides set api per-key partner-7 --limit 5000/1m --note "contract 42"
+  $ fluxgate overrides set api quotas partner-7 --limit 100000/month --limit 8/concurrent
   $ fluxgate overrides set api per-address 10.0.0.0/8 --allow
   $ fluxgate overrides set api per-address 203.0.113.7 --deny --expires-at 2027-01-01T00:00:00Z
 
@@ -79,7 +81,10 @@ Replaces an existing override for the key. Exit status: 0 success, 2 invalid ove
 function setCommand(): Command {
   return keyCommand(overrides, 'set', 'Create or replace the override for a key.')
     .addOption(
-      new Option('--limit <capacity/window>', 'another limit, such as 500/1m; repeat it for several bands')
+      new Option(
+        '--limit <capacity/window>',
+        'another limit, such as 500/1m, 10000/month or 8/concurrent; repeat it for several bands',
+      )
         .argParser(bands)
         .conflicts(['allow', 'deny']),
     )
@@ -95,7 +100,9 @@ function setCommand(): Command {
 
 interface LimitBand {
   readonly capacity: number
-  readonly window: string
+  readonly window?: string
+  readonly algorithm?: AlgorithmName
+  readonly calendar?: CalendarUnit
 }
 
 /** Collects a repeatable `capacity/window` option. The server validates the window. */
@@ -103,7 +110,14 @@ function bands(text: string, previous: readonly LimitBand[] = []): readonly Limi
   const [, capacity, window] = /^(\d{1,10})\/(\S+)$/.exec(text.trim()) ?? []
   if (capacity === undefined || window === undefined)
     throw new InvalidArgumentError('It must have the form capacity/window, such as 500/1m.')
-  return [...previous, { capacity: Number(capacity), window }]
+  return [...previous, { capacity: Number(capacity), ...windowOf(window) }]
+}
+
+function windowOf(text: string): Omit<LimitBand, 'capacity'> {
+  const name = text.toUpperCase()
+  if (name === 'CONCURRENT') return { algorithm: 'CONCURRENCY' }
+  const calendar = calendarUnits.find((unit) => unit === name)
+  return calendar === undefined ? { window: text } : { algorithm: 'FIXED_WINDOW', calendar }
 }
 
 interface SetOptions extends ServerOptions {
