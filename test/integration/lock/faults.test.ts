@@ -55,7 +55,7 @@ describe('a server that freezes', () => {
 
   it('does not hide an error of the work', async () => {
     const server = await stopAfterTest(startRedis())
-    const lock = openLock({ ttlMs: 500 }, server.uri)
+    const lock = openLock({ ttlMs: 3_000 }, server.uri)
     const mistake = new Error('out of stock')
     const work = lock.using('orders', async (signal) => {
       server.pause()
@@ -76,9 +76,9 @@ describe('a server that freezes', () => {
   it('that dies causes no unhandled rejection, and the signal of the holder aborts', async () => {
     const server = await stopAfterTest(startRedis())
     const unhandled = unhandledRejections()
-    const lock = openLock({ ttlMs: 400 }, server.uri)
+    const lock = openLock({ ttlMs: 3_000 }, server.uri)
     const hold = await lock.acquire('orders')
-    const waiting = expect(lock.acquire('orders', { waitMs: 2_000 })).rejects.toMatchObject({
+    const waiting = expect(lock.acquire('orders', { waitMs: 4_000 })).rejects.toMatchObject({
       code: expect.stringMatching(/^FLUXGATE_STORE_(FAILED|UNREACHABLE)$/),
     })
     await server.kill()

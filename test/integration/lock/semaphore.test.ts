@@ -46,7 +46,7 @@ describe('a semaphore', () => {
   it('expires each hold separately: a dead holder does not affect the others', async () => {
     const prefix = freshPrefix()
     const semaphore = open({ permits: 2, prefix })
-    const dead = await semaphore.acquire('exports', { ttlMs: 300, watchdog: false })
+    const dead = await semaphore.acquire('exports', { ttlMs: 3_000, watchdog: false })
     const alive = await semaphore.acquire('exports', { ttlMs: 60_000 })
     const next = await semaphore.acquire('exports', { waitMs: 20_000 })
     expect(await aborted(dead.signal)).toMatchObject(lost)
