@@ -56,7 +56,7 @@ function rowOf(document: RuleDocument): string[] {
   const rule = parseRuleSets([{ id: 'one', rules: [document] }])[0]?.rules[0]
   if (rule === undefined) return [document.id]
   const limit = rule.bands.map(({ calendar, windowTicks, ...band }) =>
-    limitText({ ...band, windowMs: windowTicks / ticksPerMs, calendar: calendar?.unit }),
+    limitText({ ...band, windowMs: windowTicks / ticksPerMs, calendar: calendar?.unit, cost: rule.cost }),
   )
   const { mode, enforcePercent = 100 } = rule
   const isGradual = mode === 'ENFORCE' && enforcePercent < 100
