@@ -20,6 +20,8 @@ export interface EnvoyOptions {
   readonly rateLimits: readonly object[]
   /** Further fields of the filter. */
   readonly filter?: object
+  /** Further fields of the HTTP options of the cluster of FluxGate. */
+  readonly clusterOptions?: object
 }
 
 export interface RunningEnvoy {
@@ -27,7 +29,12 @@ export interface RunningEnvoy {
 }
 
 /** Starts Envoy in front of a service that answers 200. Stops after the test. */
-export async function startEnvoy({ grpcPort, rateLimits, filter }: EnvoyOptions): Promise<RunningEnvoy> {
+export async function startEnvoy({
+  grpcPort,
+  rateLimits,
+  filter,
+  clusterOptions = {},
+}: EnvoyOptions): Promise<RunningEnvoy> {
   const service = createServer((request, response) => response.end(bodyFor(request.headers)))
   await new Promise<void>((resolve) => service.listen(0, '127.0.0.1', resolve))
   const port = await freePort()
@@ -37,6 +44,7 @@ export async function startEnvoy({ grpcPort, rateLimits, filter }: EnvoyOptions)
     servicePort: (service.address() as AddressInfo).port,
     rateLimits,
     filter,
+    clusterOptions,
   })
   const args = ['--config-yaml', JSON.stringify(config), '--use-dynamic-base-id', '--concurrency', '1', '-l', 'error']
   const child: ChildProcess = spawn(envoyProgram as string, args, { stdio: ['ignore', 'ignore', 'pipe'] })
@@ -70,13 +78,14 @@ const bodyFor = ({ 'x-bytes': bytes }: IncomingHttpHeaders): string => 'x'.repea
 
 const type = (name: string) => `type.googleapis.com/envoy.extensions.${name}`
 
-interface Ports extends Omit<EnvoyOptions, 'filter'> {
+interface Ports extends Omit<EnvoyOptions, 'filter' | 'clusterOptions'> {
   readonly port: number
   readonly servicePort: number
   readonly filter: object | undefined
+  readonly clusterOptions: object
 }
 
-function configuration({ port, grpcPort, servicePort, rateLimits, filter }: Ports): object {
+function configuration({ port, grpcPort, servicePort, rateLimits, filter, clusterOptions }: Ports): object {
   const cluster = (name: string, target: number, options: object = {}) => ({
     name,
     connect_timeout: '5s',
@@ -95,6 +104,7 @@ function configuration({ port, grpcPort, servicePort, rateLimits, filter }: Port
       'envoy.extensions.upstreams.http.v3.HttpProtocolOptions': {
         '@type': type('upstreams.http.v3.HttpProtocolOptions'),
         explicit_http_config: { http2_protocol_options: {} },
+        ...clusterOptions,
       },
     },
   }

@@ -1,4 +1,5 @@
 /** Envoy's HTTP rate limit filter in front of a service, with FluxGate as its rate limit service. */
+import { type AddressInfo, connect, createServer } from 'node:net'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { RateLimitServer } from '../../../src/envoy/rate-limit-server.js'
 import { createFluxGate } from '../../../src/gate/create-flux-gate.js'
@@ -25,6 +26,26 @@ async function serve(rules: readonly RuleInput[], options: Partial<FluxGateOptio
   }
   onTestFinished(stop)
   return { gate, stop, port: (await server.listen({ host: '127.0.0.1', port })).port }
+}
+
+/** Forwards connections to a port, and counts them. */
+async function countingProxy(target: number) {
+  let connections = 0
+  const proxy = createServer((client) => {
+    connections += 1
+    const server = connect(target, '127.0.0.1')
+    client.pipe(server).pipe(client)
+    client.on('error', () => server.destroy())
+    server.on('error', () => client.destroy())
+  })
+  onTestFinished(() => void proxy.close())
+  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve))
+  return {
+    port: (proxy.address() as AddressInfo).port,
+    get connections() {
+      return connections
+    },
+  }
 }
 
 const generic = (value: string) => ({ actions: [{ generic_key: { descriptor_value: value } }] })
@@ -109,6 +130,23 @@ describe.skipIf(envoyProgram === undefined)('Envoy', () => {
     expect(await statuses()).toEqual([200, 500])
     await serve(rules, {}, port)
     await expect.poll(statuses, { timeout: 20_000 }).toEqual([200, 200])
+  })
+
+  it('replaces busy connections after max_connection_duration without failing a call', async () => {
+    const { port } = await serve([rule('generic_key', 1_000_000)])
+    const counting = await countingProxy(port)
+    const { get } = await startEnvoy({
+      grpcPort: counting.port,
+      rateLimits: [generic('a')],
+      filter: { failure_mode_deny: true },
+      clusterOptions: { common_http_protocol_options: { max_connection_duration: '0.2s' } },
+    })
+    const statuses = new Set<number>()
+    const keepAsking = async () => {
+      while (counting.connections < 5) statuses.add((await get('/')).status)
+    }
+    await Promise.all(Array.from({ length: 16 }, keepAsking))
+    expect([...statuses]).toEqual([200])
   })
 
   it('continues while Redis is down: limits locally, or fails under DENY', async () => {
