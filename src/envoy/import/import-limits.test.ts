@@ -131,7 +131,9 @@ describe('what has no equivalent', () => {
       'descriptors[5]',
       'descriptors[5].key',
     ])
-    expect(errors[1]?.message).toBe('has no equivalent: rules compare whole values, not the prefix "/files/*"')
+    expect(errors[1]?.message).toBe(
+      'has no equivalent: rules compare whole values, not the prefix "/files/*". Name each value in a descriptor of its own, or omit the value to limit each value separately',
+    )
   })
 
   it('is noted if it does not change the limits', () => {

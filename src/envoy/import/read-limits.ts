@@ -104,10 +104,13 @@ function readDescriptor(item: unknown, place: string, keys: readonly string[], r
   if (value.endsWith('*'))
     issues.add(
       placeOf(place, 'value'),
-      `has no equivalent: rules compare whole values, not the prefix ${quoted(value)}`,
+      `has no equivalent: rules compare whole values, not the prefix ${quoted(value)}. Name each value in a descriptor of its own, or omit the value to limit each value separately`,
     )
   else if (value === '' && key.endsWith('*'))
-    issues.add(placeOf(place, 'key'), `has no equivalent: rules compare whole keys, not the prefix ${quoted(key)}`)
+    issues.add(
+      placeOf(place, 'key'),
+      `has no equivalent: rules compare whole keys, not the prefix ${quoted(key)}. Name each key in a descriptor of its own`,
+    )
   if (value.length > maxValueLength)
     issues.add(placeOf(place, 'value'), `must have at most ${maxValueLength} characters`)
   for (const name of ['detailed_metric', 'value_to_metric'])
