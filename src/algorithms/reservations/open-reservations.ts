@@ -84,8 +84,8 @@ export class OpenReservations {
   }
 
   /**
-   * Adds a reservation whose permits have just been taken from the bucket. What is returnable of it is what is missing from the
-   * bucket now. The list keeps and changes the object.
+   * Adds a reservation whose permits have just been taken from the bucket. Its returnable amount is the amount that is missing from
+   * the bucket now. The list keeps and changes the object.
    */
   add(entry: ListedReservation): void {
     this.#entries.push(entry)

@@ -24,19 +24,12 @@ const hostOf = (authority: string): string => authority.replace(/:\d*$/, '')
  * of other sites.
  */
 export function assertOwnHost({ headers: { host = '' } }: IncomingMessage): void {
-  if (host === lastOwnHost) return
-  if (isLoopback(hostOf(host))) {
-    lastOwnHost = host
-    return
-  }
+  if (isLoopback(hostOf(host))) return
   throw new ApiProblem(
     'FLUXGATE_ORIGIN_FORBIDDEN',
     `Without an admin token, the Host header must be a loopback name such as localhost or 127.0.0.1; received ${shown(host)}. Set server.adminToken to use other names.`,
   )
 }
-
-/** The last accepted Host header. Nearly all requests send the same one. */
-let lastOwnHost = ''
 
 const safeMethods = new Set(['GET', 'HEAD', 'OPTIONS'])
 

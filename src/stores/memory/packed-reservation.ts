@@ -76,7 +76,7 @@ export function unpack({ terms, keys, numbers }: PackedState): ReservedState {
 }
 
 function numbersOf(charges: readonly Charge[], { granted, now, bands }: ChargeResult): readonly number[] {
-  // Of the exact length, because V8 keeps room for more behind a list that grows.
+  // Created with its exact length, because V8 keeps room for more behind a list that grows.
   const numbers = new Array<number>(numbersBeforeCharges + charges.length + numbersPerBand * bands.length)
   let at = 0
   numbers[at++] = now

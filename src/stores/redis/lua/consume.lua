@@ -23,9 +23,10 @@
 --            only if a rule has a ban: a list of its charges (bans.lua)
 -- ARGV[2…] only if a rule has overrides: the last edit that the caller knows; then the lookups (overrides.lua)
 -- Result   little-endian doubles; if operations failed, a list of these doubles and one message per failed operation, in order:
---            now; then per decision one of these, of which only the first has no number of its own:
---            TAKEN     a RUN of token buckets or fixed windows allows without delay; per band, negative: what the token bucket
---                      lacks, in permits times its window; or the permits counted in the fixed window. The caller computes the rest
+--            now; then per decision one of these, each after its number, except for TAKEN:
+--            TAKEN     a RUN of token buckets or fixed windows allows without delay; per band, as a negative number: the amount
+--                      that the token bucket lacks, in permits times its window; or the permits counted in the fixed window. The
+--                      caller computes the rest
 --            ALLOWED   all bands allow without delay; per band: remaining, resetAt
 --            EMPTY     token buckets deny; per band, the bucket: whole, fraction, at. The caller computes the rest
 --            GRANTED   per band, except for REFUND, SETTLE, RESET and BACKDATE: retryAfter (0 allowed, -1 never), delay,
