@@ -52,7 +52,7 @@ it('reports what has no equivalent with line and column, and prints nothing', ()
   const { status, stdout, stderr } = fluxgate(['rules', 'import', '--from', 'envoy', 'a.yaml', 'b.yaml'])
   expect([status, stdout]).toEqual([1, ''])
   expect(stderr).toContain(
-    'error: b.yaml: descriptors[0].value: has no equivalent: rules compare whole values, not the prefix "/files/*" (line 4, column 12)\n',
+    'error: b.yaml: descriptors[0].value: has no equivalent: rules compare whole values, not the prefix "/files/*". Name each value in a descriptor of its own, or omit the value to limit each value separately (line 4, column 12)\n',
   )
   const twice = fluxgate(['rules', 'import', '--from', 'envoy', 'a.yaml', 'a.yaml'])
   expect([twice.status, twice.stderr]).toEqual([1, expect.stringContaining('domain: is the domain of an earlier file')])
