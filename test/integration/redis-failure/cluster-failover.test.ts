@@ -5,6 +5,7 @@ import { hashSlot } from '../../../src/redis/client/hash-slot.js'
 import { eventually } from '../../fixtures/eventually.js'
 import {
   capacity,
+  exactPeek,
   expectAccounted,
   expectWithinDeadline,
   isExact,
@@ -81,8 +82,7 @@ describe('a cluster', () => {
     expect(killed).toBe(primary)
     expect(await cluster.primaryOf(slot)).toBe(promoted)
     for (const ruleSetId of ruleSetIds) {
-      const { degraded, bands } = await shared.longTimeout.check(quiet, { ruleSetId, peek: true })
-      expect(degraded).toBe(false)
+      const { bands } = await exactPeek(shared.longTimeout, quiet, ruleSetId)
       expect(new Set(bands.map(({ remaining }) => remaining))).toEqual(new Set([capacity - 201]))
     }
   })
